@@ -71,10 +71,10 @@ def to_plain(record: Record) -> dict[str, str]:
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Raise one clear error if a text was not written by :func:`to_plain`.
+    """Raise one clear error, within a ``with`` block, if stored parameters cannot be read.
 
     Args:
-        what: the name of the parameters that are read, for the error's message.
+        what: the name of the parameters that the block reads, for the error's message.
 
     Raises:
         InvariantError: a key is missing, or a value is not a number.

@@ -2,7 +2,8 @@
 
 Each mechanism defines its entry in ``answering_registration.py`` in its own folder. With the
 functions in this entry a release finds the mechanism's noise, checks it, answers queries and
-explains its parameters. Two other tables have entries under the same name:
+explains its parameters. The noise is kept in the private state of the release, which never leaves
+the server. Two other tables have entries under the same name:
 ``app.planning.mechanisms.planning_table`` for planning, and ``app.auditing.bounds_by_mechanism``
 for auditing.
 
@@ -12,7 +13,9 @@ are trained.
 A query's distance is the number of votes that may change without changing the leading label. Some
 mechanisms have a stability test, which makes an answer unstable at random, more likely at a small
 distance: by a stability table, which has the probability for each distance, or by comparing the
-distance with a noisy threshold.
+distance with a noisy threshold. A stability table is short if unstable answers are rare from a
+small distance on. Its delta is split: one part covers the unstable answers, the other the release
+of a label that differs between two neighbouring data sets.
 
 The random draws of a relabelling rule and of a classifier may share a privacy account with the
 answers, in which the cost of answers and draws is computed together.
@@ -142,7 +145,7 @@ class AnswersAsked:
         return () if self.account is None else self.account.draws_at(epsilon)
 
     def epsilon_of(self, row: MechanismRegistration, epsilon: Fraction) -> Fraction:
-        """Return a mechanism's epsilon for answers: all of it, or the rest after the draws.
+        """Return a mechanism's epsilon for answers: all of ``epsilon``, or what the draws leave.
 
         The draws are of a relabelling rule and of a classifier, if they share the answers' budget.
         """
@@ -249,8 +252,9 @@ class MechanismRegistration:
         piece: the name under which the calibration is kept in the private state.
         calibrate: returns the calibration for a budget.
         check: raises an error unless a calibration satisfies every condition of the privacy claim.
-        read: returns a calibration from its plain form.
-        is_of: returns whether a calibration was made for the limits in the configuration.
+        read: returns a calibration from what its ``to_plain`` returned.
+        is_of: returns whether a calibration was made for the configuration's limit of answers or of
+            unstable answers, number of labels and draws, as far as the mechanism uses these.
         serve: returns the mechanism's parameters from a calibration and the number k of votes.
         size_wanted: returns the number k of models at which a query is stable if two thirds of them
             agree; it ignores the number of rows.

@@ -1,13 +1,17 @@
 """One privacy budget, by Renyi divergence, for a release's answers and random draws.
 
+The random draws in a joint privacy account are those of a relabelling rule and of a classifier,
+whose cost is computed together with that of the answers.
+
 **Algorithm.** Composition of Renyi divergences at one order (Mironov 2017). The cost of the
 exponential mechanism is computed from its bounded range, the length of the interval that contains
 the logarithms of its likelihood ratios (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021).
 
-**Claim.** Take a table of the probabilities by which queries are answered. Let it be made for Renyi
-order ``alpha`` and leave room for the divergences of the draws. The answers and the draws together
-are (epsilon, delta)-differentially private under replacement of one record, epsilon being that of
-the account, whenever the draws are made and whatever queries are asked.
+**Claim.** Let queries be answered by a table of probabilities, of an unstable answer or of a label.
+Let the table be made for Renyi order ``alpha`` and leave room for the divergences of the draws. The
+answers and the draws together are (epsilon, delta)-differentially private under replacement of one
+record, epsilon being that of the joint account, whenever the draws are made and whatever queries
+are asked.
 
 **Proof.** The induction of Theorem A (on tables of the probability of an unstable answer) also
 holds for the moment of the likelihood ratio of answers and draws together:
@@ -17,8 +21,8 @@ holds for the moment of the likelihood ratio of answers and draws together:
 the logarithm of the moment (of order ``alpha``, of the likelihood ratio) that the draws use up,
 exact.
 
-**Utility.** At the Renyi order of the answers' own share, a draw costs at most its share, so an
-account is never worse than shares that are added up.
+**Utility.** At the Renyi order that would be used for the answers' share alone, a draw costs at
+most its share, so a joint account is never worse than shares that are added up.
 
 **Deviations.** An ``epsilon``-private draw has divergence at most ``epsilon``. If its range is at
 most ``epsilon``, as in the exponential mechanism, the divergence is also at most
@@ -30,9 +34,6 @@ delta in the account.
 
 **Raises.** ``InvariantError``: a draw has no share, the answers have no share, or a classifier has
 a share but no learner.
-
-The random draws in a joint privacy account are those of a relabelling rule and of a classifier,
-whose cost is computed together with that of the answers.
 """
 
 from __future__ import annotations
@@ -76,9 +77,9 @@ class Draw:
         has_bounded_range: whether all logarithms of the draw's likelihood ratios lie in one
             interval of length epsilon, and not only within distance epsilon of zero.
         squared_separation: for a noisy gradient descent ``G^2``, the largest squared distance by
-            which one record moves it, in variances of its noise; None for another draw. If the draw
-            also has a bounded range, public numbers decide later which of the two kinds the draw
-            is, and the draw costs the larger of both costs.
+            which one record moves it, in variances of its noise; None for another draw. If
+            ``has_bounded_range`` is true too, public numbers decide later whether the draw is a
+            descent or has a bounded range; it is charged the larger of both costs.
 
     """
 
@@ -103,7 +104,7 @@ class Draw:
         return max(normal, Draw(self.epsilon).divergence(alpha))
 
     def at_part(self, factor: Fraction) -> Draw:
-        """Return the draw with its epsilon times ``factor``, and the noise for the new epsilon."""
+        """Return the draw at ``factor`` times its epsilon, with ``squared_separation`` to match."""
         separation = self.squared_separation
         return replace(
             self,

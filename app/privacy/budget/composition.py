@@ -128,14 +128,13 @@ def mechanism_epsilon(
 
     If the weights are correct up to a factor ``e^(+-eta)``, rounding costs ``4 eta``: ``2 eta`` for
     the drawn weight and ``2 eta`` for the sum of weights, counting both neighbouring data sets. The
-    range of the likelihood ratios, from smallest to largest, grows by ``4 eta`` at both ends, so if
-    the share bounds this range, rounding costs ``8 eta``.
+    interval that contains the logarithms of the likelihood ratios grows by ``4 eta`` at both ends,
+    so if the share bounds the length of this interval (the range), rounding costs ``8 eta``.
 
     Args:
         share: the epsilon that the ledger charges.
         log_weight_error: ``eta``, an upper bound on the error of a weight's logarithm.
-        is_range: whether ``share`` bounds the range of the likelihood ratios, and not only their
-            size.
+        is_range: whether ``share`` bounds this range, and not only the size of each logarithm.
 
     """
     invariant(log_weight_error >= 0, "an error bound is not negative")

@@ -159,9 +159,10 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the largest probability of an unstable answer if two thirds of the votes agree.
+    """Return the largest permitted chance of an unstable answer if two thirds of the votes agree.
 
-    At this probability m queries use up a tenth of the cutoff, or less if it is limited to 1/100.
+    The probability is at most 1/100, and so small that ``query_count`` such queries use up at most
+    a tenth of the cutoff on average.
     """
     if cutoff is None:
         return HIT_PROBABILITY_MAX
@@ -169,9 +170,10 @@ def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
 
 
 def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the largest probability of an unstable answer at which m queries can be answered.
+    """Return the largest chance of an unstable answer at which all queries can be answered.
 
-    At this probability m queries use up the whole cutoff, or less if it is limited to 1/100.
+    The probability is at most 1/100, and so small that ``query_count`` queries use up at most the
+    whole cutoff on average.
     """
     if cutoff is None:
         return HIT_PROBABILITY_MAX

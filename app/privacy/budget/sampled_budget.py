@@ -50,7 +50,8 @@ class PipelineBudget:
         sampling_rate: the fraction q of the rows that are sampled.
         relabel_epsilon: the largest epsilon of relabelling on the sample, with the cost of
             numerical error; None if rows keep their labels.
-        relabel_delta: the delta on the sample for the integer weights of the relabelling draw.
+        relabel_delta: the delta, on the sample, for rounding the weights of the relabelling draw to
+            integers.
         relabel_is_private: whether the set of hypotheses for relabelling depends on the private
             rows.
         answers_epsilon: the epsilon for which the answering mechanism's noise is set, per replaced
@@ -107,10 +108,10 @@ def pipeline_budget(
     private_grid: bool = False,
     class_count: int = 2,
 ) -> PipelineBudget | None:
-    """Return the budget, divided between relabelling and answers; None without answers.
+    """Return the budget, divided between relabelling and answers; None if answers have no share.
 
-    The epsilon on the sample is the largest for which sampling brings the cost down to the charges.
-    It is divided in proportion to the charges.
+    The epsilon on the sample is the largest whose cost over all rows, which sampling lowers, is at
+    most the two charges together. It is divided in proportion to the charges.
 
     Args:
         relabel: the charge for relabelling; None if rows keep their labels.

@@ -32,8 +32,9 @@ def relabelled_epsilon(
 ) -> Fraction:
     """Return the epsilon of an algorithm that runs on privately relabelled rows.
 
-    Lemma L: ``inner + 2 ln(L - 1 + e^(relabel/2))``; delta stays that of the inner algorithm. The
-    lemma covers functions of the relabelled rows only, never the drawn hypothesis.
+    By Lemma L it is ``inner + 2 ln(L - 1 + e^(relabel/2))``, and delta is that of the inner
+    algorithm. The lemma covers functions of the relabelled rows only, and never the drawn
+    hypothesis itself.
 
     Args:
         relabel_epsilon: the parameter ``relabel`` of the exponential mechanism, at least 0.

@@ -2,15 +2,17 @@
 
 **Algorithm.** McSherry and Talwar's exponential mechanism, with the number of errors as the quality
 of a hypothesis (the private PAC learner of Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith 2008,
-as in lecture notes; Nandi and Bassily 2020, Algorithm 2, step 4, and Algorithm 7, step 6).
+in the form of the lecture notes *What can we learn privately?*; Nandi and Bassily 2020, Algorithm
+2, step 4, and Algorithm 7, step 6).
 
 **Claim.** (epsilon, delta_truncation)-differentially private under replace-one, delta_truncation
 being a bound on the cost of rounding the weights to integers (truncation). Here epsilon is the
 whole share, which includes the cost of numerical error: if every weight is correct up to a factor
 e^(+-eta), the mechanism runs at epsilon - 4 eta. In a joint privacy account with the answers
-(``app.privacy.budget.account``) it runs at epsilon - 8 eta, so that its likelihood ratios have
-range epsilon, and truncation costs the account at most delta_truncation. If a column names the
-person of each row, replace-one replaces all rows of a person, and n counts persons.
+(``app.privacy.budget.account``) it runs at epsilon - 8 eta, so that the logarithms of its
+likelihood ratios lie in an interval of length epsilon, and truncation costs the account at most
+delta_truncation. If a column names the person of each row, replace-one replaces all rows of a
+person, and n counts persons.
 
 **Proof.** The number of errors has sensitivity 1 and the weights are exp(-epsilon errors/2):
 ``app/privacy/exponential/proof.md``.
@@ -144,7 +146,7 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
 ) -> Hypothesis:
-    """Return a hypothesis with the distribution of :func:`draw`, from counts in place of rows."""
+    """Return a hypothesis as :func:`draw` does, given counts of encoded rows in place of rows."""
     invariant(private_counts.is_of(parameters.row_count), "the counts are of the public n")
     searched, epsilon = parameters.hypotheses, parameters.mechanism_epsilon
     if isinstance(private_counts, Tally):

@@ -15,8 +15,8 @@ rows' own dichotomies and the exponential mechanism at parameter t, epsilon is 2
 weights to integers (truncation) causes in the draw. In this case only functions of the relabelled
 rows are covered, so the hypothesis is never released.
 
-**Proof.** Adaptive composition; Lemma L by pooling the dichotomies of the rows that both
-neighbouring data sets share; both for the transcript with a fixed client:
+**Proof.** Adaptive composition. Lemma L pools the dichotomies of the rows that both neighbouring
+data sets share. Both arguments are made for the transcript of one fixed client:
 ``app/privacy/exponential/relabel_proof.md``.
 
 **Inputs and outputs.** ``private_value``: rows as the hypothesis class encodes them, all at once or

@@ -1,5 +1,8 @@
 """A tree for ranking, drawn by balanced errors, with noisy counts of labels in its leaves.
 
+Errors are balanced: an error on a row of the most frequent label counts less. Counts are integers
+in units of ``1 / unit_count`` record, so that fractional weights of rows are counted exactly.
+
 **Algorithm.** Three steps: the Laplace mechanism on the number of rows of each label; the
 exponential mechanism over trees, with the weighted number of errors as their quality; the Laplace
 mechanism on the counts of labels in the leaves of the drawn tree.
@@ -15,8 +18,7 @@ replaces all rows of a person, and n counts persons.
 encodes them, all at once or part by part, n along the first axis, and labels int64 (n,), secret.
 ``private_weights``: the weight of each row, if a column names persons (``app/data/persons.py``);
 the weights of one person's rows add up to at most 1, exactly. Out: a tree, and for every label in
-every leaf an integer in units of ``1 / unit_count`` record; secret until a caller that charged for
-it publishes it.
+every leaf a noisy count in these units; secret until a caller that charged for it publishes it.
 
 **Utility.** With probability 1 - beta the tree's weighted number of errors exceeds the least by at
 most 2 (ln |H| + ln(1/beta)) / epsilon_tree, H being the class of trees and epsilon_tree the epsilon
@@ -146,12 +148,12 @@ class Parameters:
 
     @property
     def label_scale(self) -> Fraction:
-        """The scale of the noise on the number of rows of each label, in units."""
+        """The noise scale for each label's row count, in units of ``1 / unit_count`` record."""
         return SENSITIVITY * self.unit_count / (self.epsilon * self.division.labels)
 
     @property
     def leaf_scale(self) -> Fraction:
-        """The scale of the noise on the counts in the leaves, in units."""
+        """The noise scale for the counts in the leaves, in units of ``1 / unit_count`` record."""
         return SENSITIVITY * self.unit_count / (self.epsilon * self.division.leaves)
 
 
@@ -176,10 +178,7 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> ScoredTree:
-    """Return a tree drawn by balanced errors, with noisy counts of labels in its leaves.
-
-    Errors are balanced by weights: an error on a row of the most frequent label counts less.
-    """
+    """Return a tree drawn by balanced errors, with noisy counts of labels in its leaves."""
     encoded, labels = private_value
     invariant(len(encoded) == len(labels), "every row has bits and a label")
     is_weighed = private_weights is not None
@@ -204,7 +203,7 @@ def draw(
 
 
 def balancing_weights(parameters: Parameters, noisy_counts: list[int]) -> list[int]:
-    """Return the weight of an error on a row of each label, in :data:`WEIGHT_UNITS`.
+    """Return, for each label, the weight of an error on one row, times :data:`WEIGHT_UNITS`.
 
     The weights make all rows of the most frequent label together count as much as the rows of the
     second most frequent label.
@@ -227,9 +226,9 @@ def weighed_rows(
 ) -> NDArray[np.float64]:
     """Return the weight of an error on each row, at most the row's own weight.
 
-    A row's result depends only on its label, its own weight and the weights of labels. The result
-    is rounded down to a multiple of ``1 / WEIGHT_UNITS``, so that sums are exact and the weights of
-    one person's rows add up to at most 1.
+    It is the row's own weight times the weight of its label, which ``label_weights`` has times
+    :data:`WEIGHT_UNITS`. The result is rounded down to a multiple of ``1 / WEIGHT_UNITS``, so that
+    sums are exact and the results for one person's rows add up to at most 1.
     """
     whole = np.array(label_weights, dtype=np.int64)[labels]
     if private_weights is not None:
@@ -246,7 +245,11 @@ def histogram(
     *,
     cell_count: int,
 ) -> NDArray[np.int64]:
-    """Return the exact counts of labels in all leaves, shape (leaves, L), in units; secret."""
+    """Return the exact counts of labels in all leaves, shape ``(leaves, L)``; secret.
+
+    The counts are in units of ``1 / unit_count`` record. ``cells`` has for each row the index of
+    its leaf.
+    """
     class_count = parameters.hypotheses.class_count
     places, length = cells * class_count + labels, cell_count * class_count
     if row_weights is None:
@@ -263,8 +266,9 @@ def leaf_scores(counts: NDArray[np.int64], scale: Fraction) -> tuple[tuple[int, 
 
     With two labels a leaf has one score: the proportion of the second label minus that of the
     first. With more labels a leaf has one proportion for each label. Proportions are estimated as
-    if each leaf contained additional rows, :data:`SCALES_ADDED` times the noise's scale, with the
-    labels of all rows, so that a leaf with few rows has a score near the average.
+    if each leaf contained additional rows, whose number is :data:`SCALES_ADDED` times the noise's
+    scale and whose labels have the proportions of all rows, so that a leaf with few rows has a
+    score near the average.
 
     Returns:
         The scores as multiples of ``1 / SCORE_UNIT``.

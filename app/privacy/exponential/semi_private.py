@@ -58,5 +58,5 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
 ) -> Hypothesis:
-    """Return a classifier with the distribution of :func:`draw`, from counts in place of rows."""
+    """Return a classifier as :func:`draw` does, given counts of encoded rows in place of rows."""
     return exponential.draw_counted(parameters, private_counts, noise)

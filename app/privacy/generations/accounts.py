@@ -85,8 +85,9 @@ class ProfileAccount:
         delta: the generation's share of delta for answers.
         cutoff: T_g, the number of unstable answers after which the generation stops voting.
         alpha: alpha_g, the generation's order of Renyi divergence.
-        ln_ratio: the price of one unstable answer, B_g / T_g, where B_g is the logarithm of the
-            moment of order alpha_g of the likelihood ratio that the budget allows.
+        ln_ratio: the price of one unstable answer, B_g / T_g, where B_g is the largest value that
+            the budget allows for the logarithm of the moment, of order alpha_g, of the likelihood
+            ratio of the outputs on two neighbouring data sets.
         delta_release: the part of delta that covers the release of a label that differs between two
             neighbouring data sets.
         delta_svt: the part of delta that covers the unstable answers.
@@ -227,10 +228,11 @@ def _check(account: ProfileAccount, thresholds: tuple[int, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedAccount:
-    """The public budget of a batch of rows for answers, proved by a numeric certificate.
+    """The public budget of a batch of rows for answers, if a certificate proves the table private.
 
     Attributes:
-        epsilon: the generation's share of epsilon for answers, at least that of the certificate.
+        epsilon: the generation's share of epsilon for answers, at least the epsilon for which the
+            certificate holds.
         delta: the generation's share of delta for answers.
         cutoff: T_g, the number of unstable answers after which the generation stops voting.
 

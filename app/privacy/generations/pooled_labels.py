@@ -1,5 +1,8 @@
 """A label for each public cell from all batches of rows, by sums of noisy label counts.
 
+Counts are integers in units of ``1 / unit_count`` record, so that fractional weights of rows are
+counted exactly. The private state is what a release must keep and never shows.
+
 **Algorithm.** The Laplace mechanism (Dwork, McSherry, Nissim, Smith 2006) on each generation's
 counts of labels in each cell, once, when the generation (a batch of rows) is appended. The label of
 a cell is always the one with the largest sum of noisy counts over generations.
@@ -85,7 +88,7 @@ class Parameters:
 
     @property
     def scale(self) -> Fraction:
-        """The scale of the noise in units: 2 records of ``unit_count`` units, over epsilon."""
+        """The noise scale, ``2 unit_count / epsilon``, in units of ``1 / unit_count`` record."""
         return SENSITIVITY * self.unit_count / self.epsilon
 
     @property
@@ -96,7 +99,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyCounts:
-    """Noisy label counts over batches of rows, in units (fractions of a record); secret.
+    """Noisy label counts over batches of rows, in units of ``1 / unit_count`` record; secret.
 
     Attributes:
         private_noisy_counts: the counts, int64 of the shape in :attr:`Parameters.shape`.
@@ -151,7 +154,7 @@ def private_counts(
     private_value: tuple[NDArray[np.int64], NDArray[np.int64]],
     private_weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.int64]:
-    """Return the exact label counts per cell, in units (fractions of a record); secret."""
+    """Return the exact label counts per cell, in units of ``1 / unit_count`` record; secret."""
     cells, labels = private_value
     invariant(len(cells) == len(labels), "every row has a cell and a label")
     is_weighed = private_weights is not None

@@ -44,7 +44,10 @@ class JointInequality(Inequality):
         ]
 
     def excess(self, previous: Entry, following: Entry) -> Excess:
-        """Return the largest violation of the inequality over all budgets, and its derivative."""
+        """Return the largest violation of any budget's inequality by two neighbouring thresholds.
+
+        The result also has the derivative of this violation by the second threshold.
+        """
         found = [inequality.excess(previous, following) for inequality in self._each]
         return max(found, key=lambda excess: excess.value)
 

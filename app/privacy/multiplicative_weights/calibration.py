@@ -1,30 +1,30 @@
 """The noise, threshold and number of updates of a query release.
 
+A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+(updates), in passes that test for smaller and smaller errors. The paper is Bassily, Cheu, Moran,
+Nikolov, Ullman, Wu 2020; its ``alpha`` is the accuracy target of the table. A query is the number
+of the n rows that a hypothesis labels 1; a query whose count in the table has too large an error
+fails a noisy test, and is then counted with noise.
+
 Claim: take the mechanism of ``app.privacy.multiplicative_weights.mechanism`` with U updates,
 threshold noise of scale ``b1``, test noise of scale ``b2`` and noise of scale ``s`` on each noisy
-count. For counts that move by at most 1 between neighbours the mechanism is
-
-* *one threshold* (threshold noise drawn once): ``(1/b1 + 2U/b2 + U/s)``-differentially private,
-  with delta 0;
-* *refreshed* (threshold noise drawn again after each update): as private as U adaptive
-  ``(1/b1 + 2/b2 + 1/s)``-private mechanisms together.
+count. Let the counts move by at most 1 between neighbours. There are two variants. With *one
+threshold*, the threshold's noise is drawn once, and the mechanism is
+``(1/b1 + 2U/b2 + U/s)``-differentially private, with delta 0. With *refreshed*, this noise is drawn
+again after each update, and the mechanism is as private as U adaptive
+``(1/b1 + 2/b2 + 1/s)``-private mechanisms together.
 
 The proof, and that of the accuracy below, is in ``app/privacy/multiplicative_weights/proof.md``.
 
-A query is the number of the n rows that a hypothesis labels 1. Queries are tested in passes, for
-errors of n/2 rows, then n/4, and so on down to ``threshold``. Except with probability ``failure``,
-no test's noise exceeds L and no noisy count's noise exceeds A. A count that passes a test for
-errors of t rows is then within ``t + L`` rows. The updates suffice for all passes if
-``2 U a^2 > ln(cells)``, where ``a n = threshold - L - 1/2`` and ``cells`` is the number of public
-cells.
+Queries are tested in passes, for errors of n/2 rows, then n/4, and so on down to ``threshold``.
+Except with probability ``failure``, no test's noise exceeds L and no noisy count's noise exceeds A.
+A count that passes a test for errors of t rows is then within ``t + L`` rows. The updates suffice
+for all passes if ``2 U a^2 > ln(cells)``, where ``a n = threshold - L - 1/2`` and ``cells`` is the
+number of public cells.
 
 Scales are rationals, rounded up. :func:`check` decides every condition of the privacy claim from
 them, with every rounding on the safe side. The division of epsilon, L and A only affect accuracy
 and are computed in doubles.
-
-A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-(updates), in passes that test for smaller and smaller errors. The paper is Bassily, Cheu, Moran,
-Nikolov, Ullman, Wu 2020; its ``alpha`` is the accuracy target of the table.
 """
 
 from __future__ import annotations

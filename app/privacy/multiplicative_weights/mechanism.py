@@ -1,5 +1,8 @@
 """Query release with public data: one noisy table of mean outcomes for a class of rules.
 
+A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
+(updates), in passes that test for smaller and smaller errors.
+
 **Algorithm.** A_PAP (Bassily, Cheu, Moran, Nikolov, Ullman, Wu 2020, Algorithm 3) with private
 multiplicative weights (Hardt and Rothblum 2010). The queries are the hypotheses in H~, which has
 one hypothesis for every labelling of the public points. The weights are over all cells of H~, the
@@ -20,9 +23,9 @@ in total, secret. If a column names persons it is float64 (C,), the sum of the r
 ``Table``, public: for every query the number of rows, or persons, that it labels 1.
 
 **Utility.** Unless noise exceeds its bound, every count is within t + L rows after the pass that
-tests for errors of t rows, L being the bound on a test's noise. If ``2 U a^2 > ln C``, U being the
-number of updates, ``a n = threshold - L - 1/2`` and ``threshold`` that of the last pass, all passes
-are completed.
+tests for errors of t rows, L being the bound on a test's noise. Let U be the number of updates,
+``threshold`` that of the last pass, and ``a = (threshold - L - 1/2) / n``. If ``2 U a^2 > ln C``,
+all passes are completed.
 
 **Deviations.** A query is (1+h)/2 at accuracy alpha/4, alpha being the paper's accuracy target and
 h the hypothesis with values -1 and +1, since the mean of h itself would move by 2/n, which the
@@ -36,9 +39,6 @@ count is rounded to whole persons.
 
 **Raises.** ``InvariantError``: parameters out of range, or counts that do not add up to n rows, or
 persons, in C cells.
-
-A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-(updates), in passes that test for smaller and smaller errors.
 """
 
 from __future__ import annotations

@@ -77,10 +77,10 @@ def delta_bound(*, epsilon: Fraction, squared_separation: Fraction, digits: int)
 def covers(
     *, epsilon: Fraction, delta: Fraction, squared_shift: int, variance_ratio: Fraction
 ) -> bool:
-    """Return whether normal noise keeps epsilon and delta under a shift; never wrongly true.
+    """Return whether normal noise keeps epsilon and delta if its mean moves; never wrongly true.
 
-    If simple bounds already decide the answer, the long series is not computed: no noise covers a
-    very large separation q, the squared shift divided by the variance ``variance_ratio``, and if
+    If simple bounds already decide the answer, the module's series is not computed: no noise covers
+    a very large separation q, the squared shift divided by the variance ``variance_ratio``, and if
     ``epsilon > q/2``, the least delta at which the noise keeps epsilon is at most ``e^(-a/2)``,
     where ``a = (epsilon - q/2)^2 / q``.
     """
@@ -237,12 +237,13 @@ def calibrate(
 
 
 def separation_bound(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return how far one record can move gradient descent, in squared noise deviations.
+    """Return a bound on how far one record can move all steps of gradient descent together.
 
-    The bound holds for all numbers and weights of steps, because the noise found by
-    :func:`calibrate` for one step of weight 1 is nearly the least for the budget. In a joint
-    privacy account, where the cost of the answers and of the descent is computed together by a
-    Renyi divergence of order alpha, all steps together have a divergence of at most ``alpha / 2``
+    The squared distance of each step is divided by the variance of the step's noise, and these
+    quotients are added up. The bound holds for all numbers and weights of steps, because the noise
+    found by :func:`calibrate` for one step of weight 1 is nearly the least for the budget. In a
+    joint privacy account, where the cost of the answers and of the descent is computed together by
+    a Renyi divergence of order alpha, all steps together have a divergence of at most ``alpha / 2``
     times this bound.
 
     Args:

@@ -55,15 +55,17 @@ BINS_MAX: Final = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescentChoice:
-    """The public choices for one gradient descent: steps, clipping of rows, and noise.
+    """The public choices for one gradient descent: steps, and clipping and scaling of rows.
 
     Attributes:
         step_count: the number of steps, all with the same noise.
         rate: the length of a step, as a multiple of the mean gradient.
-        length: the length to which row vectors are clipped, as a multiple of half the usual length
-            of the public points' vectors; for a kernel score as a multiple of their median length.
-        ridge: the constant that is added to the curvature in each direction, as a multiple of the
-            noise's variance.
+        length: the length to which row vectors are clipped, as a multiple of half the root mean
+            square length of the public points' vectors; for a kernel score as a multiple of their
+            median length.
+        ridge: the factor of a constant that is added to the curvature of the loss in each
+            direction, so that noise does not dominate a direction; the constant is this factor
+            times the noise's variance times the effective number of directions.
 
     """
 

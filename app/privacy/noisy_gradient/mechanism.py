@@ -4,8 +4,9 @@
 noise (Bassily, Smith, Thakurta 2014; Abadi et al. 2016, without sub-sampling). The classifier's
 score of a label is a weighted sum of terms (feature tests, conjunctions of them, numeric features,
 or random cosine features of them). A linear map that is computed from public points turns a row's
-terms into uncorrelated coordinates, to which the weights apply. The mean of the later iterates is
-released.
+terms into uncorrelated coordinates, to which the weights apply. In each step a row's residual, the
+difference between its label and its predicted probability, multiplies its coordinates. The mean of
+the later iterates (the weights after the later steps) is released.
 
 **Claim.** (epsilon, delta)-differentially private under replace-one, for the noise variance that
 ``app.privacy.noisy_gradient.calibration`` finds and checks; public points and the terms computed
@@ -17,21 +18,21 @@ vector. All steps together reveal at most as much as one normal variable whose m
 cost of rounding that is charged: ``app/privacy/noisy_gradient/proof.md``.
 
 **Inputs and outputs.** ``private_value``: the terms of the rows as bits or as integers of at most
-16 bits, (n, t), all at once or part by part, and labels int64 (n,), secret. ``person_row_counts``:
-for each row the number of rows of its person, if a column names persons (``app/data/persons.py``),
-int64 (n,), secret. Out: ``Weights`` of the public coordinates, which become public when a caller
-that charged for them publishes them.
+16 bits, (n, terms), all at once or part by part, and labels int64 (n,), secret.
+``person_row_counts``: for each row the number of rows of its person, if a column names persons
+(``app/data/persons.py``), int64 (n,), secret. Out: ``Weights`` of the public coordinates, which
+become public when a caller that charged for them publishes them.
 
 **Utility.** Each coordinate of a mean gradient has noise of standard deviation sqrt(c v / a_t + 16)
 / (n unit WHOLE). Here c v / a_t + 16 is the noise variance of step t (``calibration.py``), and
 ``unit`` and ``WHOLE`` are constants of the rounding. The mean of the later iterates has less noise
 than the last iterate.
 
-**Deviations.** A row adds an integer vector: its coordinates and the residual of its label are
-rounded to public grids before they are multiplied, and sums and noise are exact, so no rounding
-depends on the rows. A residual is clipped to at most a half, which halves the sensitivity. The
-residuals of a person with r rows are divided by r and rounded toward zero. The noise is discrete
-Gaussian. All rows are used in every step, so sampling gives no amplification.
+**Deviations.** A row adds an integer vector: its coordinates and its residual are rounded to
+multiples of public constants before they are multiplied, and sums and noise are exact, so no
+rounding depends on the rows. A residual is clipped to at most a half, which halves the sensitivity.
+The residuals of a person with r rows are divided by r and rounded toward zero. The noise is
+discrete Gaussian. All rows are used in every step, so sampling gives no amplification.
 
 **Raises.** ``InvariantError``: parameters at which sums would not be exact or the noise would be
 too small, or a number of rows that is not the public n.
@@ -87,7 +88,8 @@ class Parameters:
     """The public parameters of one noisy gradient descent.
 
     Attributes:
-        features: the public map from bits, or small integers, to integer vectors.
+        features: the public map from a row's terms, bits or small integers, to its integer vector
+            of coordinates.
         rate: the length of a step, as a multiple of the mean gradient.
         class_count: the number L of labels.
         row_count: the public number n of rows, or of persons.
@@ -166,7 +168,7 @@ def draw(
     person_row_counts: NDArray[np.int64] | None = None,
     start: NDArray[np.float64] | None = None,
 ) -> Weights:
-    """Return weights found by noisy gradient descent, with one noisy sum of rows per step."""
+    """Return weights found by gradient descent, with one noisy sum of row vectors per step."""
     encoded, labels = private_value
     _check_rows(parameters, private_value, person_row_counts)
     features = parameters.features
@@ -229,7 +231,7 @@ def _check_rows(
 
 
 def whole_weights(iterate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights of an iterate, rounded to integers, shape ``(p, s)``."""
+    """Return an iterate's weights as whole multiples of ``1 / WEIGHT_STEPS``, shape ``(p, s)``."""
     return np.rint(iterate * WEIGHT_STEPS)
 
 

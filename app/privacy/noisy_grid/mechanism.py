@@ -1,5 +1,9 @@
 """Noisy counts of labels on public grids of several resolutions.
 
+A grid divides the public feature space into cells; a coarse and several finer grids are used.
+Counts are integers in units of ``1 / unit_count`` record, so that fractional weights of rows are
+counted exactly.
+
 **Algorithm.** The Laplace mechanism (Dwork, McSherry, Nissim, Smith 2006) on histograms, at several
 resolutions of one grid (as Hay et al. 2010 and Qardaji et al. 2013), with discrete noise.
 
@@ -15,8 +19,8 @@ noise of scale ``2 / epsilon_l`` covers this change, and the costs of levels add
 finest grid, uint8 (n, d), all at once or part by part, and labels int64 (n,), secret.
 ``private_weights``: the weight of each row, if a column names persons (``app/data/persons.py``);
 the weights of one person's rows add up to at most 1, exactly. Out: for each level and every public
-cell, integers in units of ``1 / unit_count`` record, which become public when a caller that charged
-for them publishes them.
+cell, noisy counts in these units, which become public when a caller that charged for them publishes
+them.
 
 **Utility.** The count of a cell at level l is wrong by more than t with probability below
 ``e^(-t epsilon_l / 2)``.
@@ -27,8 +31,6 @@ even if no row lies in it. The noise is from the exact discrete Laplace distribu
 
 **Raises.** ``InvariantError``: the epsilons of the levels do not divide epsilon, or the number of
 rows is not the public n.
-
-A grid divides the public feature space into cells; a coarse and several finer grids are used.
 """
 
 from __future__ import annotations
@@ -186,7 +188,7 @@ def level_counts(
     labels: NDArray[np.int64],
     row_weights: NDArray[np.float64] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Return the exact counts of every cell of every grid; secret."""
+    """Return the exact label counts of every cell of every grid; secret."""
     grid, classes = parameters.grid, parameters.class_count
     counts = [np.zeros((grid.cell_count(side), classes), dtype=np.int64) for side in grid.sides]
     unit_count = 1 if row_weights is None else parameters.unit_count

@@ -1,34 +1,31 @@
 """The least variance of the noisy vote's Gaussian noise, for all its answers together.
 
+In the noisy vote every answer has a label, which random noise may change: the mechanism adds noise
+to each label's number of votes, and answers the label with the largest sum. A run is all m answers
+together. The lead of a label is its number of votes minus that of the next label.
+
 Claim: let each of ``m`` adaptive queries add discrete Gaussian noise of variance ``s^2`` to counts
 that one record moves by a vector of squared length ``v``. The answers are (epsilon,
 delta)-differentially private under replacement of one record, if one of two conditions holds. A
 record moves one vote from one count to another, so ``v = 2``. (Releases of two labels that earlier
 versions opened add noise to one count, so ``v = 1``.)
 
-* By Renyi divergence: for some order ``alpha > 1`` and ``r = m v / (2 s^2)``::
+The first condition is by Renyi divergence: for some order ``alpha > 1`` and
+``r = m v / (2 s^2)``::
 
-      exp((alpha-1)(alpha r - epsilon)) (1 - 1/alpha)^(alpha-1) / alpha <= delta
+    exp((alpha-1)(alpha r - epsilon)) (1 - 1/alpha)^(alpha-1) / alpha <= delta
 
-* As normal noise: ``s^2 > 16``, there are at most 2^40 draws of noise, and two normal distributions
-  of variance ``s^2 - 16``, whose means have squared distance ``m v``, are (epsilon,
-  delta)-indistinguishable with a smaller delta, as ``app.privacy.noisy_gradient.calibration``
-  decides. The condition on normal noise needs about a seventh less noise, except if 16 is a large
-  part of ``s^2``.
+The second condition is on normal noise: ``s^2 > 16``, there are at most 2^40 draws of noise, and
+two normal distributions of variance ``s^2 - 16``, whose means have squared distance ``m v``, are
+(epsilon, delta)-indistinguishable with a smaller delta, as
+``app.privacy.noisy_gradient.calibration`` decides. The second condition needs about a seventh less
+noise, except if 16 is a large part of ``s^2``.
 
 Proof: ``app/privacy/noisy_vote/proof.md``. The smaller variance of the two conditions is used; the
 stored parameters say which condition they satisfy, and :func:`check` tests this condition. The
 Renyi order is searched in floating point, where an error costs at most a little noise. It is then
 fixed as a rational, and the variance is rounded up and checked exactly, with every rounding on the
 safe side.
-
-The mechanism adds noise to each label's number of votes, and answers the label with the largest
-sum.
-
-In the noisy vote every answer has a label, which random noise may change. A run is all m answers
-together.
-
-The lead of a label is its number of votes minus that of the next label.
 """
 
 from __future__ import annotations
@@ -121,9 +118,8 @@ def gaussian_order(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     The logarithm of the left side of the module's first condition is convex in alpha, so it is
     smallest where its derivative ``(2 alpha - 1) r - epsilon + ln(1 - 1/alpha)`` is zero. Here r is
-    the Renyi divergence of the module's first condition. With the r that solves this equation, the
-    minimum falls as alpha grows; the order returned is the one at which the minimum is
-    ``ln delta``.
+    the one in the module's first condition. With the r that solves this equation, the minimum falls
+    as alpha grows; the order returned is the one at which the minimum is ``ln delta``.
     """
     ln_delta = math.log(delta)
     low, high = -LN_EXCESS_BOUND, LN_EXCESS_BOUND
@@ -169,11 +165,14 @@ class VoteCalibration(Protocol):
         ...
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, if ``answers`` share the budget."""
+        """Return the chance that noise changes the label, for each lead and this many answers."""
         ...
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1 in 100 labels with this lead."""
+        """Return the largest number of answers for which this lead is large enough.
+
+        At this number noise changes at most 1 in 100 labels with this lead.
+        """
         ...
 
 
@@ -290,7 +289,7 @@ class NoisyVoteCalibration:
         return high
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, if ``answers`` share the budget.
+        """Return the chance that noise changes the label, for each lead and this many answers.
 
         The result is an approximation for planning, by the normal distribution and against one
         other label.
@@ -308,7 +307,10 @@ class NoisyVoteCalibration:
         return np.asarray(erfc(leads / (width * 2.0**0.5)) / 2)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1 in 100 labels with this lead."""
+        """Return the largest number of answers for which this lead is large enough.
+
+        At this number noise changes at most 1 in 100 labels with this lead.
+        """
         low, high = 0, 1
         while self._outweighs(lead, high) and high < ANSWERS_MAX:
             low, high = high, 2 * high
@@ -367,8 +369,8 @@ def calibrate(
         class_count: the number L of labels, at least 2.
 
     Returns:
-        The noise parameters with the smaller variance of both conditions; :func:`check` accepts
-        them.
+        The noise parameters with the smaller of the variances that the module's two conditions
+        need; :func:`check` accepts them.
 
     Raises:
         ConfigurationError: the budget is out of range.

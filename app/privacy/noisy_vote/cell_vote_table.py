@@ -41,12 +41,12 @@ class QuickDecisionVotes(QuickVoteTable):
     """Approximate label probabilities for two labels, if each public cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, for any number of answers."""
+        """Return, for each lead, the chance that noise changes the label; ``answers`` is unused."""
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0."""
+        """Return ``ANSWERS_MAX`` if noise changes at most 1% of labels with this lead, else 0."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
@@ -55,12 +55,12 @@ class DecisionVotes(VoteTable):
     """The two-label vote's table of label probabilities, if each public cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, for any number of answers."""
+        """Return, for each lead, the chance that noise changes the label; ``answers`` is unused."""
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0."""
+        """Return ``ANSWERS_MAX`` if noise changes at most 1% of labels with this lead, else 0."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
@@ -69,12 +69,12 @@ class DecisionNoise(NoisyVoteCalibration):
     """The noise of a vote among three or more labels, if each public cell is answered once."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, for any number of answers."""
+        """Return, for each lead, the chance that noise changes the label; ``answers`` is unused."""
         del answers
         return NoisyVoteCalibration.lost(self, leads, answers=self.answer_limit)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1% of labels: no limit, or 0."""
+        """Return ``ANSWERS_MAX`` if noise changes at most 1% of labels with this lead, else 0."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 

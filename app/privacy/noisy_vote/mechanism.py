@@ -1,4 +1,4 @@
-"""The noisy vote: Gaussian noise on every label's vote count, then the label with the largest.
+"""The noisy vote: after Gaussian noise on every vote count, the label with the largest count.
 
 **Algorithm.** Gaussian noise is added to the vote count of every label, and the label with the
 largest noisy count is answered, on the votes of sub-sample and aggregate (in place of Bassily,

@@ -9,7 +9,8 @@ numbers of votes: a label that leads by g votes loses with the probability at ``
 No claim relies on the model. It chooses the Renyi order for the exact table, and estimates the
 tables for other numbers of answers, to within about one vote.
 
-The model gives the probability of each label by its number of votes.
+The model gives the probability of each label by its number of votes. The losing label is the label
+with fewer votes.
 
 The lead of a label is its number of votes minus that of the next label.
 """
@@ -52,9 +53,10 @@ class VoteCurve:
     """A floating-point model of the two-label vote's probabilities.
 
     Attributes:
-        alpha: the Renyi order at which the table is the shortest.
-        logits: log-odds of the losing label, falling from 0.
-        votes: for each of the log-odds, the number of votes by which the label is short of a tie.
+        alpha: the Renyi order of the model.
+        logits: log-odds that the losing label is answered, falling from 0.
+        votes: for each of the log-odds, the number of votes by which the losing label is short of a
+            tie.
 
     """
 
@@ -63,7 +65,7 @@ class VoteCurve:
     votes: tuple[float, ...]
 
     def lead(self, probability: float) -> float:
-        """Return the lead, in votes, at which the losing label is given with this probability."""
+        """Return the lead, in votes, at which the losing label has this probability."""
         logit = math.log(probability) - math.log1p(-probability)
         return 2 * float(np.interp(-logit, -np.array(self.logits), self.votes))
 
@@ -98,7 +100,9 @@ def vote_curve(
     gaussian_order: float,
     draws: tuple[Draw, ...] = (),
 ) -> VoteCurve:
-    """Return a model of the label probabilities that a budget allows, best for close votes.
+    """Return a model of the label probabilities that a budget allows, at the best Renyi order.
+
+    At this order the losing label is answered once in a hundred at the smallest lead.
 
     Args:
         epsilon: the epsilon of all answers together.
@@ -181,7 +185,7 @@ def answers_within(
     start: float,
     draws: tuple[Draw, ...] = (),
 ) -> float:
-    """Return the most answers at which noise rarely changes a label with this lead.
+    """Return the number of answers at which noise changes 1 in 100 labels with this lead.
 
     The lead needed grows nearly as the square root of the number of answers, so a few steps of
     iteration suffice.

@@ -6,7 +6,7 @@ being the number of votes for label 1, and let it end after answer m. With a tab
 queries under replacement of one record. Since ``P(k - v) = 2^64 - P(v)``, only half of the table is
 stored, from a tie outwards: entry j is the number of words that give a label that is j votes short
 of half of the k votes, rounded down. If k is even the first entry, for a tie, is 2^63. If k is odd,
-the two labels in the closest vote are each other's neighbours. Proof:
+changing one vote exchanges the two labels in the closest vote. Proof:
 ``app/privacy/noisy_vote/bit_vote_proof.md``.
 
 The number k is chosen after the table, so the table is built for even and for odd k, at one Renyi
@@ -14,7 +14,8 @@ order ``alpha`` and one price per answer, ``alpha - 1`` times the answer's Renyi
 parameters are rationals, fixed before a table is built. :func:`check` decides from the stored table
 every condition of the claim, with every rounding on the safe side.
 
-The table gives the probability of each label by its number of votes.
+The table gives the probability of each label by its number of votes. The losing label is the label
+with fewer votes.
 
 The lead of a label is its number of votes minus that of the next label.
 """
@@ -93,7 +94,7 @@ class QuickVoteTable:
         return self._curve(self.answer_limit)
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the probability that noise changes the label, if ``answers`` share the budget.
+        """Return the chance that noise changes the label, for each lead and this many answers.
 
         Args:
             leads: the leads of the label with the most votes, in votes.
@@ -103,7 +104,10 @@ class QuickVoteTable:
         return self._curve(answers).lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers at which noise changes at most 1 in 100 labels with this lead."""
+        """Return the largest number of answers for which this lead is large enough.
+
+        At this number noise changes at most 1 in 100 labels with this lead.
+        """
         found = answers_within(
             lead,
             epsilon=float(self.epsilon),

@@ -86,7 +86,7 @@ class PaperParameters:
 def sparse_vector_parameters(
     *, epsilon: float, delta: float, beta: float, query_count: int, cutoff: int
 ) -> SparseVectorParameters:
-    """Return the parameters of the paper's sparse vector algorithm, for labels and for scores.
+    """Return the parameters of the sparse vector algorithms of BTT, for labels and for scores.
 
     Args:
         epsilon: the epsilon of the answers, above 0.

@@ -197,7 +197,7 @@ def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 
 def cover_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return how many points ensure that rules equal on them differ on at most alpha of all.
+    """Return how many points ensure that rules equal on them differ on a fraction alpha at most.
 
     The number is ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``. BEHW's bound for pairs requires
     ``n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta)``; and
@@ -381,7 +381,7 @@ def query_release(targets: Targets) -> Bound:
     ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with
     ``(d ln(1/alpha) + ln(1/beta)) / alpha`` public points.  The explicit number takes the points of
     :func:`cover_rows` at alpha/4, and Lemma 7 at alpha/4 (with an error corrected) and beta/2 with
-    ``ln|H~| = d ln(e m/d)`` and ``ln|X| = p ln(e |H~|/p)``.
+    ``ln|H~| = d ln(e m/d)`` and ``ln|X| = p ln(e |H~|/p)``, m being the number of these points.
     """
     alpha, beta, dimension = targets.alpha, targets.beta, targets.dimension
     epsilon, delta = float(targets.epsilon), float(targets.delta)

@@ -7,12 +7,13 @@ in a second histogram, whose edges are shifted by half a bin and which is tested
 The run ends at failed test T, T being the cutoff. A stability test passes or fails at random, and
 passes more likely the more scores could change without changing the fullest bin.
 
-**Claim.** As private as the inner stability test is for T unstable answers and any number of
-queries: ``app.privacy.stability.mechanism`` with its table of probabilities, or
-``app.privacy.sparse_vector.mechanism``, with the same noise as for labels.
+**Claim.** As private as the stability test that it uses (the inner mechanism) is for T unstable
+answers and any number of queries: ``app.privacy.stability.mechanism`` with its table of
+probabilities, or ``app.privacy.sparse_vector.mechanism``, with the same noise as for labels.
 
-**Proof.** Both histograms satisfy Lemma S, and both tests of a query are queries of one run of the
-inner mechanism: ``app/privacy/soft_labels/proof.md``.
+**Proof.** Both histograms satisfy Lemma S (one changed score moves the distance by at most 1, and
+if the fullest bin changes, the distance is 0), and both tests of a query are queries of one run of
+the inner mechanism: ``app/privacy/soft_labels/proof.md``.
 
 **Inputs and outputs.** Scores float64 (B, k) in [0, 1] of k models for B queries, secret; a value
 that is not in [0, 1] counts as 0. ``bin_counts``: the precision of each query, the number of bins,
@@ -21,7 +22,7 @@ none; and the number of the query's failed tests.
 
 **Utility.** If two thirds of k scores lie within r <= 1/(4 bins) of a value, one of the tests has
 distance ceil(k/6) - 1 or more to instability, and the released mid-point is within half a bin plus
-r of the value (Theorem 5.14).
+r of the value (Theorem 5.14 of the paper).
 
 **Deviations.** Bins are half-open, so that a score is in one bin. The two half bins at the ends of
 the shifted histogram are kept, so that every model has one vote in that histogram too. One counter
@@ -165,7 +166,7 @@ def histogram(
 
 
 def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -> list[PrivateBins]:
-    """Return the fullest bin of each query's scores, of a histogram and of a shifted one.
+    """Return, for each query, the fullest bin of its histogram of scores and of the shifted one.
 
     Args:
         private_scores: the scores of k models for B queries, shape ``(B, k)``, secret.

@@ -1,16 +1,20 @@
 """The noise scales and the threshold of the sparse vector technique, with proof.
 
+The distance of a query is the number of votes that may change without changing the leading label.
+The answer is stable if the distance plus noise ``nu`` exceeds the threshold ``w`` plus noise
+``rho``, and unstable otherwise.
+
 Claim (Theorem B): let the mechanism of ``app.privacy.sparse_vector.mechanism`` test each query's
 distance to instability, and let it release the label of every stable query. It is (epsilon,
 delta_svt + delta_release)-differentially private for any number of adaptive queries under
 replacement of one record. Proof: ``app/privacy/sparse_vector/proof.md``. Below, T is the cutoff,
-the number of unstable answers after which the models stop. There are two variants:
+the number of unstable answers after which the models stop. There are two variants.
 
-* *Refreshed*: the threshold's noise is drawn again after each unstable answer. The queries up to
-  and including one unstable answer are together ``(1/b1 + 2/b2)``-private, and T of these runs,
-  each up to one unstable answer, are composed optimally.
-* *One threshold*: the threshold's noise is drawn once. The unstable answers are
-  ``(1/b1 + 2T/b2)``-private, with delta 0, and the whole delta covers the labels.
+In the variant *refreshed*, the threshold's noise is drawn again after each unstable answer. The
+queries up to and including one unstable answer are together ``(1/b1 + 2/b2)``-private, and T of
+these runs, each up to one unstable answer, are composed optimally. In the variant *one threshold*,
+the threshold's noise is drawn once. The unstable answers are ``(1/b1 + 2T/b2)``-private, with delta
+0, and the whole delta covers the labels.
 
 In both variants a label that differs between two neighbouring data sets is released with
 probability at most ``T P(nu - rho > w)``, w being the threshold. The scales are rationals, rounded
@@ -29,8 +33,6 @@ first it has positive terms only, so that every operation can be rounded up, eve
 are equal or nearly equal::
 
     H = (a2 G + a1^(w+1)/(1-a1)) / (1-a2),  G = sum of a1^x a2^(w-x), 0 <= x <= w
-
-The distance of a query is the number of votes that may change without changing the leading label.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Parameters:
     """The public parameters of the sparse vector technique.
 
     Attributes:
-        threshold: w, the threshold, in the unit of the queries.
+        threshold: w, the threshold, in the unit of the queries' values.
         threshold_noise: the distribution of the threshold's noise rho, of scale b1.
         query_noise: the distribution of a query's noise nu, of scale b2.
         cutoff: T, the number of hits (unstable answers) after which the run ends.

@@ -2,10 +2,10 @@
 
 Claim: a decision is the answer given for one cell. Of any number of adaptive decisions, let at most
 ``DECISIONS_MOVED`` have different votes on neighbouring data sets. Let a mechanism make a decision
-at distance ``d`` "unstable" if a new uniform 64-bit word is below ``thresholds[min(d, last)]``, and
-otherwise release the label with the most votes. It is then (epsilon, delta_svt +
-delta_release)-differentially private, without a cutoff. Proof: ``app/privacy/stability/proof.md``,
-*Counted decisions*.
+at distance ``d`` "unstable" if a new uniform 64-bit word is below ``thresholds[min(d, last)]``,
+``last`` being the last index of the table, and otherwise release the label with the most votes. It
+is then (epsilon, delta_svt + delta_release)-differentially private, without a cutoff. Proof:
+``app/privacy/stability/proof.md``, *Counted decisions*.
 
 The claim requires that each cell is decided once and its answer reused; if a cell were decided
 twice, it would count as two decisions. The table is used by releases that decide each public cell

@@ -1,10 +1,10 @@
 """The stability test's table: how many 64-bit words make an answer unstable, by distance.
 
 Claim: let a mechanism make the answer to a query at distance ``d`` "unstable" if a new uniform
-64-bit word is below ``thresholds[min(d, last)]``, and otherwise release the label with the most
-votes; let it stop at unstable answer T. It is (epsilon, delta_svt + delta_release)-differentially
-private for any number of adaptive queries under replacement of one record. Proof (Theorem A):
-``app/privacy/stability/proof.md``.
+64-bit word is below ``thresholds[min(d, last)]``, ``last`` being the last index of the table, and
+otherwise release the label with the most votes; let it stop at unstable answer T. It is (epsilon,
+delta_svt + delta_release)-differentially private for any number of adaptive queries under
+replacement of one record. Proof (Theorem A): ``app/privacy/stability/proof.md``.
 
 The table's parameters are rationals, fixed before the table is built. Whenever a release opens,
 :func:`check` decides from them every condition of the claim, with every rounding on the safe side.
@@ -277,9 +277,8 @@ def calibrate(
         cutoff: T, the number of unstable answers after which the models stop, at least 1.
         draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
             with that of the answers.
-        is_by_cutoff: whether to use the rule of new releases for the Renyi order and the split of
-            delta, which seeks the shortest table at this T; without draws this rule differs from
-            the older rule.
+        is_by_cutoff: whether to choose the Renyi order and the split of delta as for new releases,
+            so that the table has the fewest entries at this T; it has no effect if there are draws.
         hits_max: the largest number of unstable answers for which ``P_0`` must be valid, if
             generations with larger budgets use the table; None for ``cutoff``.
 
@@ -355,17 +354,19 @@ def order_of(
 ) -> Fraction:
     """Return the Renyi order for which a table is computed; any order above 1 is valid.
 
-    With draws, or with ``is_by_cutoff``, the result is the order in :data:`ORDERS_TRIED` at which
-    the table needs the fewest entries to reach a probability of 1/100, by an estimate in floating
-    point. A draw costs more at a higher order.
+    With draws, or with ``is_by_cutoff``, the result is the one of :data:`ORDERS_TRIED` orders at
+    which the table needs the fewest entries to reach a probability of 1/100, by an estimate in
+    floating point. A draw costs more at a higher order.
 
     Args:
         epsilon: the epsilon of the answers; if there are draws, of answers and draws together.
         delta_svt: the part of delta that covers the unstable answers.
-        cutoff: the cutoff T, or the number of decisions that one record may change.
+        cutoff: the cutoff T or, if each public cell is answered once, the number of answers that
+            one record may change.
         draws: the draws of a relabelling rule and of a classifier whose cost is computed jointly
             with that of the answers.
-        slope: a factor of alpha - 1 in the rule for releases without draws.
+        slope: without draws and without ``is_by_cutoff``, alpha - 1 is this number times
+            ``ln(1/delta_svt) / epsilon``; otherwise the largest order that is tried grows with it.
         is_answer_priced: whether a stable answer has the price of an unstable one.
         is_by_cutoff: whether to seek the order even if there are no draws.
 
@@ -443,7 +444,7 @@ def real_valued_hit_probability(
     release_part: float = float(RELEASE_PART),
     is_answer_priced: bool = False,
 ) -> tuple[CurvePoint, ...]:
-    """Return the stability table's probabilities in real numbers, for comparison.
+    """Return the stability table's probabilities as real numbers, to compare with the integers.
 
     Args:
         epsilon: the answers' share of epsilon, above 0; if there are draws, the epsilon of answers
@@ -455,7 +456,8 @@ def real_valued_hit_probability(
         count_max: the number of entries after which the computation is given up.
         slope: alpha - 1 is proportional to this number, where alpha is the Renyi order; None to
             seek the best order.
-        release_part: the part of delta that covers the release of differing labels.
+        release_part: the fraction of delta that covers the release of a label that differs between
+            two neighbouring data sets.
         is_answer_priced: whether a stable answer has the price of an unstable one.
 
     """

@@ -11,12 +11,14 @@ distance moves by at most 1 between neighbours and is 0 on both whenever their a
 Without a cutoff T the table must pass ``app.privacy.stability.cell_table.check``, and one record
 may change only a limited number of queries.
 
-**Proof.** Renyi induction over queries and over hits left, or over changed queries left:
+**Proof.** Induction, for a moment of the likelihood ratio (Renyi), over queries and over the hits
+that are left before T, or over the queries that one record may still change:
 ``app/privacy/stability/proof.md``.
 
 **Inputs and outputs.** ``distance``: non-negative integer, secret. Outcome: whether the query is a
 hit, public. ``thresholds``: 64-bit integers, public; a query is a hit if and only if a new uniform
-word is below ``thresholds[min(distance, last)]``.
+64-bit integer is below ``thresholds[min(distance, last)]``, ``last`` being the last index of the
+table.
 
 **Utility.** A query at distance d is stable with probability exactly 1 - thresholds[d] / 2^64.
 

@@ -72,7 +72,7 @@ class CurveInequality:
     ln_answer_ratio: float = 0.0
 
     def excess(self, previous: float, following: float) -> float:
-        """Return how far two neighbouring log-odds violate the inequality, in the worse order.
+        """Return how far two neighbouring log-odds violate the inequality, in their worse order.
 
         The log-odds are those of an unstable answer at two distances that differ by one vote.
         """

@@ -78,7 +78,9 @@ def split_delta(delta: Fraction, *, part: Fraction = RELEASE_PART) -> tuple[Frac
 
 
 def split_for(delta: Fraction, cutoff: int) -> Fraction:
-    """Return the part of delta that pays for released labels: a twentieth, or a tenth.
+    """Return the fraction of delta that pays for released labels: a twentieth, or a tenth.
+
+    It is a tenth only if a twentieth of delta would be too small for this cutoff.
 
     Args:
         delta: the answers' share of delta.
@@ -98,9 +100,9 @@ def _alpha_excess(epsilon: Fraction, delta_svt: Fraction, slope: Decimal = ALPHA
 def choose_alpha(
     epsilon: Fraction, delta_svt: Fraction, *, slope: Decimal = ALPHA_SLOPE
 ) -> Fraction:
-    """Return a Renyi order alpha by a simple rule; any value above 1 would be valid.
+    """Return the Renyi order ``1 + slope ln(1/delta_svt) / epsilon``; any above 1 would be valid.
 
-    The order is that of the Renyi divergence by which the cost of unstable answers is computed.
+    By the Renyi divergence of this order the cost of unstable answers is computed.
     """
     steps = round(_alpha_excess(epsilon, delta_svt, slope) * ALPHA_GRID)
     return 1 + Fraction(max(steps, 1), ALPHA_GRID)
@@ -144,7 +146,7 @@ def hits_hold(
     cutoff: int,
     taken: Fraction = Fraction(0),
 ) -> bool:
-    """Return whether the delta for unstable answers covers a run, never wrongly by rounding."""
+    """Return whether ``delta_svt`` covers T unstable answers, never wrongly true by rounding."""
     with localcontext(precise_context()):
         renyi = to_decimal(ln_ratio * cutoff + taken)
         ln_delta = _ln_delta_at(alpha, epsilon=epsilon, renyi=renyi)
@@ -158,8 +160,8 @@ def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
 
     A label that one vote can change is at distance 0, where an answer is unstable with probability
     ``first / 2**64``. The condition is that T such answers are all unstable with probability at
-    least ``1 - delta_release``, T being the cutoff. The power is exact while it fits
-    :data:`POWER_DIGITS`, and is rounded down otherwise.
+    least ``1 - delta_release``, T being the cutoff. The T-th power of this probability is exact if
+    it fits :data:`POWER_DIGITS` digits, and is rounded down otherwise.
     """
     with localcontext(Context(prec=POWER_DIGITS, rounding=ROUND_FLOOR)):
         power, square, rest = Decimal(1), Decimal(first) / WORD_RANGE, cutoff

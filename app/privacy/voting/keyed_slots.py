@@ -14,9 +14,9 @@ two units do not depend on the rows.
 **Assumption.** With a uniform key that stays secret, no observer of a release's outputs can
 distinguish the permutation from a uniform one (``docs/guarantee.md``). No output shows a slot.
 
-**Inputs and outputs.** In: positions of rows in the public order of the source's parts, or numbers
-of persons in the order of their digests, int64 (m,). Out: slots, int64 (m,). The slots of any
-subset can be computed alone, in any order.
+**Inputs and outputs.** In: positions of rows in the source, whose order is public, or numbers of
+persons in the order of their keyed hashes, int64 (m,) for m of them. Out: slots, int64 (m,). The
+slots of any subset can be computed alone, in any order.
 
 A slot is the number of a row's or person's place in the permuted order.
 """

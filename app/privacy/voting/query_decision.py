@@ -246,11 +246,12 @@ def redo(
     drawn: tuple[State, State],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Return an earlier random answer as the present state allows it, and the next state.
+    """Return an earlier drawn answer, adapted to the present state, and the next state.
 
-    The answer was drawn at an earlier state. With scores, two stability tests of a query may fail,
-    and the first failure may be the last one that the cutoff permits at the present state. It then
-    ends the run, and the answer is unstable, whatever the second test decided.
+    If an answer could not be recorded when it was drawn, it is recorded later, at a state with
+    possibly more unstable answers. With scores, two stability tests of a query may fail, and the
+    first failure may be the last one that the cutoff permits at the present state. It then ends the
+    run, and the answer is unstable, whatever the second test decided.
 
     Args:
         parameters: the public parameters of the release's answers.

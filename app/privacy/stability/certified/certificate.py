@@ -222,7 +222,7 @@ def least_first(certificate: Certificate) -> int:
 
 
 def pays_pair(certificate: Certificate, one: int, other: int) -> bool:
-    """Return whether a certificate accepts two neighbouring thresholds, in either order."""
+    """Return whether a certificate accepts two neighbouring thresholds, in both orders."""
     return _pays_order(certificate, one, other) and _pays_order(certificate, other, one)
 
 

@@ -6,7 +6,8 @@ number h of unstable answers left, a number c of at most ``e^epsilon``, and the 
 
 A stability table has one threshold for each distance; the distance of a query is the number of
 votes that may change without changing the leading label. An answer is unstable if a random 64-bit
-integer is below the threshold. The certificate proves that the table is private.
+integer is below the threshold. The certificate proves that the table is private. The range of a
+draw is the length of the interval that contains the logarithms of its likelihood ratios.
 
 **The functions.** Consider queries that are unstable with a tiny probability on both neighbouring
 data sets. Such a query costs least per vote if the ratio r of neighbouring probabilities is
@@ -123,7 +124,7 @@ NO_DRAWS: Final = Around()
 def search_certificate(
     *, factor: int, delta: float, cutoff: int, around: Around = NO_DRAWS, quickly: bool = False
 ) -> Searched:
-    """Return a likely certificate of a stability table for a budget, which is checked later.
+    """Return a certificate of a stability table for a budget, which must still be checked.
 
     Args:
         factor: the number c, at most ``e**epsilon``, times ``2**40``.

@@ -38,7 +38,7 @@ def _calibrate(
 
 
 def shared_with(asked: AnswersAsked, epsilon: Fraction) -> SharedWith:
-    """Return the epsilons of the draws in the answers' account, scaled to a total epsilon.
+    """Return the epsilons of the draws that share the answers' budget, for a total epsilon.
 
     The draws are those of a relabelling rule and of a classifier, whose cost is computed jointly
     with that of the answers.
