@@ -174,7 +174,7 @@ def _refuse_budget(configuration: Configuration, epsilon: Fraction, delta: Fract
 
 
 def account_for(configuration: Configuration, calibration: Calibration) -> ProfileAccount | None:
-    """Return the privacy account of a batch of rows with its own budget, otherwise None.
+    """Return how a batch's own budget pays for unstable answers; None for the default budget.
 
     Args:
         configuration: the release's public parameters, with the generation's budget.
@@ -242,8 +242,10 @@ def put_generation(
         known_by: the keyed fingerprint of the whole batch.
         noise: the source of randomness.
         size: k_g, the number of the generation's models.
-        joins_at: the number of the period at whose tick the generation joins the vote.
-        account: the generation's privacy account, if it has its own budget; otherwise None.
+        joins_at: the number of the clock period in which the generation joins the vote, at the
+            first tick.
+        account: how the generation's own budget pays for unstable answers; None if it has the
+            release's budget.
 
     """
     known = generations_of(transaction.state.generations)
