@@ -9,7 +9,7 @@ The sample is the beginning of a uniform permutation of all rows, in the order o
 uniformly random subset in uniformly random order, for which the amplification by sampling is
 proved. If a column names persons, the persons are permuted, sampled and divided into chunks, each
 person with all rows. Replacing a person then changes one place in the permutation, and so one
-chunk, whatever order the persons have in the source (``app/privacy/voting/votes_proof.md``).
+chunk, in whatever order the persons were numbered before (``app/privacy/voting/votes_proof.md``).
 
 The module also reads the private rows of a configuration and validates them, or only checks them.
 """
@@ -109,7 +109,7 @@ class SampledRows:
 
     @property
     def count(self) -> int:
-        """Return the public number of rows in the sample."""
+        """Return the public number of rows (or persons) in the sample."""
         return len(self.units)
 
     @property

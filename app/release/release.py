@@ -61,8 +61,8 @@ class Release:
         statistics: the released statistics table; None before the publication.
         private_statistics: a drawn statistics table whose publication is not confirmed yet;
             private.
-        private_threshold_noise: the present noise of the threshold, as long as the models answer;
-            None if the mechanism has no such noise.
+        private_threshold_noise: the present noise of the threshold with which the mechanism
+            compares distances, as long as the models answer; None if it has no such threshold.
 
     """
 

@@ -1,9 +1,10 @@
 """Adding a batch of rows (generation) to a release: it is charged, and its rows stored.
 
-The times and sizes of generations are public, whatever the rows are. The order of the rows is drawn
-when the generation is appended. Its labels are drawn and its models trained later, by the server,
-before the tick (scheduled update) at which the generation joins the vote. This is the second tick
-after the append, whatever the duration of training is, so that one whole period is left for it.
+The times and sizes of generations are public, whatever the rows contain. The order of the rows is
+drawn when the generation is appended. Its labels are drawn and its models trained later, by the
+server, before the tick (scheduled update) at which the generation joins the vote. This is the
+second tick after the append, whatever the duration of training is, so that one whole period is left
+for it.
 """
 
 from __future__ import annotations

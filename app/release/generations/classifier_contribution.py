@@ -172,7 +172,9 @@ def mean_weights(
     start: NDArray[np.float64] | None,
     share: float,
 ) -> list[list[int]]:
-    """Improve public weights by descent on new rows; return the mean, in multiples of 2^-20.
+    """Improve public weights by descent on new rows; return the new mean over all generations.
+
+    The mean weights are returned as integers, in multiples of 2^-20.
 
     Args:
         own: the gradient descent of the new generation.

@@ -1,4 +1,4 @@
-"""Conversion of settings to a release's public parts: classes, shares, learners.
+"""Conversion of settings to a release's public parts: hypothesis classes, shares, learners.
 
 Settings that this version does not support are refused here, by name, before a ledger is changed or
 a private row is read.
