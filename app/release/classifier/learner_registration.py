@@ -3,7 +3,8 @@
 Some learners publish linear or kernel scores: weighted sums of inputs (results of feature tests,
 values of numeric features, cosine features), of which the largest, or the sign of the only one,
 decides the label. A public rule selects these inputs, and another divides epsilon between the draw
-of a tree and the noisy counts in its leaves; both rules have changed, so each has a version number.
+of a tree and the noisy counts in its leaves. A later version of the program may change these rules,
+so each has a version number.
 """
 
 from __future__ import annotations

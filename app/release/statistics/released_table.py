@@ -82,8 +82,8 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
             then leaf labels. For boxes: three integers for each of two intervals, the index of a
             feature among the tested features, the first rank inside the interval, and the first
             rank above the interval. The rank of a value is the number of thresholds of its feature
-            that are at most the value. A box with one interval has, in place of the other, an
-            index above those of all features, on which every row has rank 0.
+            that are at most the value. If a box has only one interval, the index of the other one
+            is above those of all features, and every row has rank 0 for this index.
         counts: for each hypothesis, the noisy number of rows, or persons, to which it gives the
             second outcome.
         row_count: the public number n of rows, or of persons.

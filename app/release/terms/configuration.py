@@ -82,7 +82,8 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
     """Return the hypothesis class of section ``[classifier]``, made smaller by public points.
 
     Hypotheses that give all public points the same labels count as one; a class of trees keeps one
-    feature test for each way in which a test divides the points.
+    feature test for each way in which a test divides the points. Without points it is the whole
+    class.
 
     Args:
         settings: the whole configuration.
