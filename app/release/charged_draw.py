@@ -140,7 +140,7 @@ class Publication(Generic[DrawnT]):
         return is_first
 
     def is_due(self, state: LedgerState) -> bool:
-        """Return whether the result is not published yet; raise an error if it may not be.
+        """Return whether the result is still to be published; raise an error if it may not be.
 
         Raises:
             VerificationError: the ledger is closed, or the result may not be published in its
