@@ -1,8 +1,9 @@
-"""Draws that happen once: take a lock, charge the budget, draw, publish the result.
+"""Random draws that happen once: take a lock, charge the budget, draw, publish the result.
 
-A share of epsilon is charged in its own commit before a private row is read for it. A crash between
-charge and publication leaves no visible trace: the next try draws again under the same charge. Of
-several processes one draws, and the others find its publication in the ledger.
+The share of epsilon for a draw is charged in its own commit, before a private row is read for this
+draw. After a crash between charge and publication nothing about the rows is public, and the next
+try draws again under the same charge. Of several processes one draws, and the others find its
+publication in the ledger.
 
 A closed ledger is a backup, or one that its operator retired or moved; nothing is drawn for it.
 """
@@ -50,7 +51,7 @@ def draw_once(
         turn: the lock, which only one process can have at a time; its value says whether it is
             still held.
         charge: a function that commits the charge, unless it is committed already, and returns
-            whether a publication is due.
+            whether the result must still be drawn and published.
         draw: a function that draws the result under this charge.
         publish: a function that commits the result; it returns False if another process was first.
 
@@ -85,7 +86,7 @@ class Publication(Generic[DrawnT]):
         share: the share of epsilon and delta that is charged for the result; None if nothing is
             charged, or the opening charged it.
         refuse: a function that raises an error if the result may not be published in a ledger
-            state, whether the ledger is closed or not.
+            state, for reasons other than a closed ledger.
         keep: a function that is given the drawn result before it is published.
         adopt: a function that is given every committed ledger state.
 
@@ -115,7 +116,7 @@ class Publication(Generic[DrawnT]):
         return draw_once(turn=turn, charge=self.charge, draw=draw, publish=self.publish)
 
     def charge(self) -> bool:
-        """Commit the charge to the ledger, once; return whether a publication is due."""
+        """Commit the charge once; return whether the result is still to be drawn and published."""
         if self.share is None:
             state = self.ledger.read_state()
         else:
@@ -139,7 +140,7 @@ class Publication(Generic[DrawnT]):
         return is_first
 
     def is_due(self, state: LedgerState) -> bool:
-        """Return whether the result is not published yet; raise an error if it may not be.
+        """Return whether the result is still to be published; raise an error if it may not be.
 
         Raises:
             VerificationError: the ledger is closed, or the result may not be published in its

@@ -49,7 +49,7 @@ class Beside:
         openings: the first ledger entries of the releases in the database, in order.
         is_backup: whether another database may continue this ledger, because this one is a copy of
             it, or was moved there; a further release is then refused.
-        digests: the keyed digests of the database.
+        digests: the functions that compute digests with the database's secret key.
         rows: the rows of the release to open.
 
     """

@@ -9,7 +9,7 @@ The sample is the beginning of a uniform permutation of all rows, in the order o
 uniformly random subset in uniformly random order, for which the amplification by sampling is
 proved. If a column names persons, the persons are permuted, sampled and divided into chunks, each
 person with all rows. Replacing a person then changes one place in the permutation, and so one
-chunk, whatever numbers the persons have (``app/privacy/voting/votes_proof.md``).
+chunk, in whatever order the persons were numbered before (``app/privacy/voting/votes_proof.md``).
 
 The module also reads the private rows of a configuration and validates them, or only checks them.
 """
@@ -109,7 +109,7 @@ class SampledRows:
 
     @property
     def count(self) -> int:
-        """Return the public number of rows in the sample."""
+        """Return the public number of rows (or persons) in the sample."""
         return len(self.units)
 
     @property
@@ -148,7 +148,12 @@ class SampledRows:
         return positions, starts[offsets]
 
     def encoded_by(self, encode: Callable[[NDArray[np.float64]], Encoded]) -> RowsByPart:
-        """Return the sampled rows in the encoding of a hypothesis class, made block by block."""
+        """Return the sampled rows, each block of which is encoded only when it is needed.
+
+        Args:
+            encode: the function by which a hypothesis class encodes rows.
+
+        """
         return RowsByPart(encode, self.rows.values, self.positions)
 
     def in_order_of_rows(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -454,10 +459,10 @@ def read_private_rows(
 
 @contextmanager
 def reading_refusals(settings: Settings) -> Iterator[None]:
-    """Add further problems, column by column, to an error about the private rows.
+    """Let an error of reading the private rows also name the problems of all other columns.
 
     Raises:
-        DataError: the error of the ``with`` block, with its ``others`` filled in.
+        DataError: the error of the ``with`` block; its ``others`` name these problems.
 
     """
     try:
@@ -485,7 +490,10 @@ def read_points(settings: Settings, public: Path | None) -> NDArray[np.float64]:
 
 
 def refuse_dead_features(settings: Settings, rows: PrivateRows | StreamedRows) -> None:
-    """Raise an error if a feature has no information in the rows, unless the settings allow it.
+    """Raise an error if a feature says nothing about any row, unless the settings allow it.
+
+    A feature says nothing if every value is missing, lies on or beyond one bound, or is none of the
+    listed categories.
 
     Raises:
         DataError: the error names every such feature, with the reason.

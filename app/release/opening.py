@@ -2,8 +2,8 @@
 
 A new release is opened in two transactions. The first charges the shares of relabelling and answers
 and reserves the other shares, before any mechanism reads a row. The second stores everything that
-was drawn. A crash between the two leaves no visible trace, and the next start draws again under the
-same charge. A later start draws nothing.
+was drawn. After a crash between the two nothing about the rows is public, and the next start draws
+again under the same charge. A later start draws nothing.
 """
 
 from __future__ import annotations
@@ -128,10 +128,12 @@ def open_release(
     Raises:
         ConfigurationError: with these settings and this number of rows a draw is impossible, or the
             release would answer almost nothing; nothing is charged.
-        DataError: a feature has no information in any row; nothing is charged.
+        DataError: a feature says nothing about any row (for example, it is missing in every row);
+            nothing is charged.
         ReleaseMismatchError: data, schema or parameters differ from those of the ledger's release;
-            the message names the first difference. Rows that an earlier version may have read in
-            another way raise no error; the release continues with everything that needs no row.
+            the message names the first difference. There is one exception: an earlier version of
+            this program may have read the same source in another way, so that its rows are not
+            recognised. The release then continues, but does nothing that needs a row.
         LedgerCorruptError: a private value is missing or altered.
         LedgerUnavailableError: the ledger refused a commit; start again.
 
@@ -198,8 +200,8 @@ def begin_release(
         progress: the display of the stages of the opening.
         public_values: the public points, encoded, shape (m, d), if the classifier is drawn at once
             on them; None if the queries will be its public points.
-        tell: a function that is given a text on the time that an answer will take, if the release
-            begins here.
+        tell: a function that is given a text on the time that an answer will take, if this call
+            charges a new release.
 
     Returns:
         The parameters for drawing the models; None if they are drawn already, or if answers have no
@@ -212,7 +214,7 @@ def begin_release(
             or the database has other releases and the configuration does not state the joint budget
             of all.
         LedgerUnavailableError: the ledger refused a commit; start again.
-        VerificationError: the ledger was closed before it could give its first answer.
+        VerificationError: the ledger was closed before the models were drawn.
 
     """
     is_named = configuration.settings.data.unit == "person"

@@ -47,7 +47,7 @@ class Release:
     Attributes:
         configuration: the public parameters with which it was opened.
         ledger: the ledger, which records every answer before it leaves the server.
-        digests: the keyed digests of the ledger's database.
+        digests: the functions that compute digests with the secret key of the ledger's database.
         mechanism: the public parameters of the answers.
         state: the state that follows from the ledger entries up to the newest one known.
         private_ensemble: the k trained models, as long as they answer.
@@ -61,8 +61,8 @@ class Release:
         statistics: the released statistics table; None before the publication.
         private_statistics: a drawn statistics table whose publication is not confirmed yet;
             private.
-        private_threshold_noise: the present noise of the threshold, as long as the models answer;
-            None if the mechanism has no such noise.
+        private_threshold_noise: the present noise of the threshold with which the mechanism
+            compares distances, as long as the models answer; None if it has no such threshold.
 
     """
 
@@ -109,7 +109,7 @@ class Release:
 
     @property
     def precision(self) -> int | None:
-        """The default number of score bins; None if answers are labels only."""
+        """The default number of equal bins (intervals) of a score; None if answers are labels."""
         answers = self.configuration.settings.answers
         return answers.precision if self.mechanism.with_scores else None
 

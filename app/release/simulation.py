@@ -40,7 +40,8 @@ def simulate(
     """Return counts of the outcomes of ``trials`` independent simulated runs.
 
     Args:
-        settings: the configuration, of which labels, privacy and answers are used.
+        settings: the configuration; only its labels, its budget and its settings for answers are
+            used.
         votes: the vote counts, one row per query and one column per label; at least one row; every
             row adds up to the number k of models.
         trials: the number of runs.

@@ -94,7 +94,8 @@ def streamed_learner(learner: Learner) -> StreamedLearner | None:
 def relabelling_codes(learner: Learner) -> RowCodes | None:
     """Return the byte encoding of rows for drawing the rule that relabels; None if there is none.
 
-    A class of a user's own predictors needs every digit of every number.
+    For a class of user-written predictors the encoding keeps every number in full, since a
+    predictor may use all of its digits.
     """
     searched = learner.hypothesis_class
     row = row_of(searched)

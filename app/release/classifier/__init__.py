@@ -5,7 +5,8 @@ It is published in one of three ways:
 * ``switch.py``: while a server answers queries, after the models' last answer.
 * ``publish_at_once.py``: at once, for ``conclave learn``.
 * ``drawn_student.py``: trained on the answers already given, at no charge (by
-  ``app/learning/student.py``, on the set that ``app/privacy/voting/knowledge_transfer.py`` makes).
+  ``app/learning/student.py``; ``app/privacy/voting/knowledge_transfer.py`` selects the training
+  examples).
 
 The learner that draws a classifier is an entry of the table ``learner_table.py``, in the form that
 ``learner_registration.py`` defines: ``exponential.py`` draws from a hypothesis class, ``linear.py``

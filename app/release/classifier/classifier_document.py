@@ -18,7 +18,7 @@ from app.errors import invariant
 
 
 class LiteralDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A test of one feature, as in a tree's node, with the outcome that it must have."""
+    """One feature test in a conjunction, and whether the test must succeed or fail."""
 
     feature: int
     at_least: float | None = None
@@ -72,8 +72,8 @@ class ScoresDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
     With two classes there is one score, and the second class is predicted if and only if the score
     is above zero. With more classes there is one score per class, and the first class with the
-    largest score is predicted. A score divided by ``unit`` is on the scale of the gradient descent,
-    which is not a scale of log-odds.
+    largest score is predicted. A score divided by ``unit`` is on the scale of the gradient descent
+    that found the weights; it is not a log-odds.
     """
 
     unit: int
@@ -99,10 +99,10 @@ class GridDocument(msgspec.Struct, frozen=True):
 
 
 class PredictorDocument(msgspec.Struct, frozen=True):
-    """One predictor: the name of its Python class, and its own JSON description.
+    """A predictor (classifier code written by the operator): where it is, and which one it is.
 
-    The member ``of`` is the text ``finite``, and then the description names a function, or it is
-    the import path of a class, and then this class reads the description.
+    If ``of`` is the text ``finite``, ``description`` names a Python function that predicts.
+    Otherwise ``of`` is the import path of a Python class, which reads ``description``.
     """
 
     of: str
@@ -110,13 +110,14 @@ class PredictorDocument(msgspec.Struct, frozen=True):
 
 
 class StudentDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The origin of a student, a model trained on answers; it reveals no single query.
+    """How a student (a model trained on answers) was trained; this part names no single query.
 
     ``labelled_queries`` is the number of answered queries with a label, on which the student was
-    trained. The student has either a ``rule``, or an ``estimator`` with its ``params``. With an
-    estimator, ``otherwise`` is the label of a query on which the estimator fails. ``failed`` is
-    true if training ended with an error; the most frequent label of the queries is then used for
-    all queries.
+    trained. ``rule`` is the name of the learner if the student is a hypothesis, which the rest of
+    the document contains. Otherwise ``estimator`` is the class of the fitted scikit-learn
+    estimator, ``params`` are its parameters, and ``otherwise`` is the label of a query on which the
+    estimator fails. ``failed`` is true if training ended with an error; all queries then get the
+    most frequent label of the training queries.
     """
 
     labelled_queries: int
@@ -188,14 +189,15 @@ class HalfspaceDocument(msgspec.Struct, frozen=True):
 
 
 class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The whole JSON document of a classifier; it suffices to predict, except in version 3.
+    """The whole JSON document of a classifier; in most versions it suffices to predict.
 
-    Version 1 has a ``tree``. Version 2 has a ``halfspace`` instead, or a ``predictor`` of the
-    operator, whose code predicts. A ``student`` was trained on answers. Version 3 has only a
-    ``student`` that is a fitted estimator, with which only its server can predict. Version 4 has
-    ``scores``, version 5 scores with cosine features (``waves``), version 6 a ``grid``, and version
-    7 scores with ``numbers``. Version 8 has a ``tree`` whose leaves have scores; divided by
-    ``tree_unit``, these scores are proportions of rows.
+    Version 1 has a ``tree``. Version 2 has a ``halfspace`` instead, or a ``predictor``, which needs
+    the operator's code to predict. Version 3 has only a ``student``: the classifier is a fitted
+    estimator that only its server can use. Version 4 has ``scores``, version 5 scores with cosine
+    features (``waves``), version 6 a ``grid``, and version 7 scores with ``numbers``. Version 8 has
+    a ``tree`` whose leaves have scores; divided by ``tree_unit``, these scores are proportions of
+    rows. In other versions than 3 a ``student`` only says that the classifier was trained on
+    answers.
     """
 
     format: str

@@ -1,7 +1,8 @@
-"""The learners that draw a rule from a public class by the exponential mechanism.
+"""The learners that draw a rule (hypothesis) from a public class by the exponential mechanism.
 
 The learner ``exponential`` publishes the drawn rule, and ``scored-tree`` a drawn tree with noisy
-counts in its leaves.
+counts in its leaves. Public points make the class smaller. The privacy cost of numerical error in a
+draw is paid from the classifier's share of the budget.
 
 The scores in a tree's leaf are integers computed from noisy counts; the largest, or the sign of a
 single one, decides the leaf's label.
@@ -85,7 +86,7 @@ class ExponentialDraw:
     def written(
         self, schema: Schema, rows: AnyRows, noise: NoiseSource, told: Told = tell_nobody
     ) -> Written:
-        """Return a drawn hypothesis in its published form; its budget was charged before."""
+        """Return a drawn rule in its published form; the budget for the draw was charged before."""
         hypotheses = telling(self.parameters.hypotheses, told)
         parameters = replace(self.parameters, hypotheses=hypotheses)
         counts = _counted(hypotheses, rows) if isinstance(rows, StreamedRows) else None
@@ -110,11 +111,12 @@ def _counted(hypotheses: HypothesisClass, rows: StreamedRows) -> CountedRows | T
 
 
 def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
-    """Return the parameters of a draw from a hypothesis class that public points fix.
+    """Return the parameters of a draw of a rule from the class that ``[classifier]`` configures.
 
     Raises:
-        ConfigurationError: the draw cannot be made exactly, or would take hours and nothing is
-            charged yet; the message names what to change.
+        ConfigurationError: numerical error would cost more than the share of the budget; or the
+            draw would take hours, which is refused only before the budget is charged. The message
+            names what to change.
 
     """
     settings = asked.settings
@@ -207,9 +209,9 @@ def scored_tree_draw(asked: ClassifierAsked) -> ScoredTreeDraw:
     """Return the parameters of a draw of a tree with noisy counts in its leaves.
 
     Raises:
-        ConfigurationError: the hypothesis class does not consist of trees, the draw cannot be made
-            exactly, or it would take hours and nothing is charged yet; the message names what to
-            change.
+        ConfigurationError: the hypothesis class does not consist of trees; or numerical error
+            would cost more than the share of the budget; or the draw would take hours, which is
+            refused only before the budget is charged. The message names what to change.
 
     """
     settings = asked.settings
@@ -232,7 +234,9 @@ def scored_tree_draw(asked: ClassifierAsked) -> ScoredTreeDraw:
 
 
 def trees_to_score(settings: Settings, public_values: NDArray[np.float64]) -> TreeClass:
-    """Return the class of trees of ``[classifier]``, restricted to public points.
+    """Return the class of trees that ``[classifier]`` configures, made smaller by public points.
+
+    The class keeps only one feature test for each way in which a test divides the points.
 
     Raises:
         ConfigurationError: the class in ``[classifier]`` does not consist of trees.
@@ -247,7 +251,7 @@ def trees_to_score(settings: Settings, public_values: NDArray[np.float64]) -> Tr
 
 
 def scored_tree_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of rows whose count in one leaf clearly exceeds the noise."""
+    """Return the fraction of all rows that a label needs in one leaf to exceed the noise."""
     parameters = scored_tree_draw(asked).parameters
     lead = scored_tree.SCALES_ADDED * parameters.leaf_scale / parameters.unit_count
     return float(lead) / asked.row_count

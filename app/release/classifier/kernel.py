@@ -135,7 +135,7 @@ class KernelDraw:
         )
 
     def draw(self, rows: AnyRows, noise: NoiseSource) -> KernelScores:
-        """Return a kernel score, after drawing random features and running the noisy descent."""
+        """Return a kernel score, after drawing cosine features and running the noisy descent."""
         inputs = self.inputs(noise)
         parameters = self.parameters(inputs)
         weights = descended(parameters, inputs.encode, rows, noise).values
@@ -160,8 +160,8 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
     """Return a prepared noisy gradient descent, whose random cosine features are drawn later.
 
     Raises:
-        ConfigurationError: there is no numeric feature, or the sums over rows would take hours; the
-            message names what to change.
+        ConfigurationError: there is no numeric feature, or summing the gradients over all rows
+            would take hours; the message names what to change.
 
     """
     settings, charge, row_count = asked.settings, asked.charge, asked.row_count

@@ -2,7 +2,9 @@
 
 Some learners publish linear or kernel scores: weighted sums of inputs (results of feature tests,
 values of numeric features, cosine features), of which the largest, or the sign of the only one,
-decides the label. A rule with versions selects these inputs by public facts.
+decides the label. A public rule selects these inputs, and another divides epsilon between the draw
+of a tree and the noisy counts in its leaves. A later version of the program may change these rules,
+so each has a version number.
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ class ClassifierAsked:
         row_count: the public number n of rows, or of persons.
         is_first: whether nothing is charged yet; then a draw that would take hours is refused.
         inputs: the version of the rule that selects a score's inputs.
-        division: the version of the rule that divides epsilon between a tree and its leaves.
+        division: the version of the rule that divides epsilon between the draw of a tree and the
+            counts in its leaves.
 
     """
 
@@ -94,11 +97,11 @@ class LearnerRegistration:
         learner: the public facts about the learner, with its name.
         prepare: a function that returns the draw for given public values, and raises an error if
             the draw would be impossible.
-        smallest_share: a function that returns the smallest fraction of the rows with which a label
-            is learned despite the noise; with an empty ``public_values`` it returns a bound on this
-            fraction.
-        drawn_class: a function that returns the hypothesis class of the draw for given public
-            points; None if the learner has no class.
+        smallest_share: a function that returns the fraction of rows that must have a label so that
+            the label is learned despite the noise. This fraction can depend on the public points;
+            if they are not known yet (empty ``public_values``), the result is an upper bound on it.
+        drawn_class: a function that returns, for given public points, the hypothesis class from
+            which the classifier is drawn; None if the learner draws from no class.
 
     """
 

@@ -1,9 +1,10 @@
 """The table of learners that publish a classifier.
 
 Some learners publish scores: weighted sums of inputs, which are results of feature tests and values
-of features. Rules with versions choose a learner if the setting is ``auto``, select the inputs of
-scores, and divide epsilon between a tree and the noisy counts in its leaves. The first ledger entry
-has the versions, so that a release keeps its rules.
+of features. Three public rules choose a learner if the setting is ``auto``, select the inputs of
+scores, and divide epsilon between the draw of a tree and the noisy counts in its leaves. A later
+version of the program may change these rules, so each has a version number. The first ledger entry
+contains these numbers, so that a release keeps the rules with which it was opened.
 """
 
 from __future__ import annotations
@@ -99,7 +100,17 @@ def rare_in_words(share: float, *, count: int, unit: Unit) -> str:
 def smallest_share(
     settings: Settings, row: LearnerRegistration, charge: Charge, row_count: int
 ) -> float:
-    """Return the smallest fraction of the rows with which a label is learned, from public facts."""
+    """Return the fraction of rows that must have a label so that it is learned despite noise.
+
+    The public points are not known here, so the result may be an upper bound on this fraction.
+
+    Args:
+        settings: the whole configuration.
+        row: the learner's entry in the table of learners.
+        charge: the classifier's share of epsilon and delta.
+        row_count: the public number n of rows, or of persons.
+
+    """
     return row.smallest_share(ClassifierAsked(settings, charge, no_points(settings), row_count))
 
 
@@ -126,7 +137,7 @@ def inputs_rule(opened: ReleaseOpened | None) -> int:
 
 
 def division_rule(opened: ReleaseOpened | None) -> int:
-    """Return the version of the rule that divides epsilon between a tree and its leaves.
+    """Return the version of the rule that divides a tree's epsilon between its draw and leaves.
 
     Raises:
         ReleaseMismatchError: a later version of this program opened the release by a rule that this
@@ -151,8 +162,8 @@ def rule_parameters(configuration: Configuration) -> dict[str, str]:
     """Return the parameters in the first ledger entry that fix the classifier's rules.
 
     There is one parameter for the rule of ``auto`` if ``auto`` chooses the learner, one for the
-    selection of inputs if the classifier may be a sum of scores, and one for the division of
-    epsilon if it is a tree with scores.
+    selection of inputs if the classifier may consist of linear or kernel scores, and one for the
+    division of epsilon if the classifier is a tree with scores.
     """
     learner = configuration.settings.classifier.learner
     if not configuration.has(Mechanism.CLASSIFIER) or not may_rank(learner):
@@ -248,7 +259,8 @@ def classifier_draw(
         opened: the release's first ledger entry; None before the release is opened.
 
     Raises:
-        ConfigurationError: the draw cannot be made exactly; the message names what to change.
+        ConfigurationError: the draw is impossible, or would take too long; the message names what
+            to change.
         ReleaseMismatchError: a later version of this program opened the release by a rule that this
             version does not know.
 

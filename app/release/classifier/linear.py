@@ -102,7 +102,7 @@ def gradient_at(
     labels: NDArray[np.int64],
     person_row_counts: NDArray[np.int64] | None,
 ) -> NDArray[np.int64]:
-    """Return the gradient of the loss, summed over some rows, (coordinates, scores); secret."""
+    """Return the loss's gradient, summed over some rows, shape (coordinates, scores); secret."""
     return noisy_gradient.gradient_sum(features, vectors, labels, weights, person_row_counts)
 
 
@@ -217,8 +217,8 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
     """Return the noisy gradient descent that public points and the public number of rows fix.
 
     Raises:
-        ConfigurationError: the sums over rows would not be exact, or would take hours; the message
-            names what to change.
+        ConfigurationError: summing the gradients over all rows would not be exact, or would take
+            hours; the message names what to change.
 
     """
     settings, charge, row_count = asked.settings, asked.charge, asked.row_count
@@ -251,14 +251,15 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
 
 
 def descent_calibration(asked: ClassifierAsked, *, step_count: int) -> NoisyGradientCalibration:
-    """Return the noise of the descent for its share of the budget, after checking it.
+    """Return the noise of the descent that keeps the classifier's share of the budget.
 
     Args:
         asked: the public values that fix the draw.
         step_count: the number of steps, all with the same noise.
 
     Raises:
-        InvariantError: the noise is too small for the privacy account to which the descent belongs.
+        InvariantError: the descent and the answers have one joint privacy budget, and the noise is
+            smaller than this budget assumes.
 
     """
     charge = asked.charge
@@ -283,7 +284,10 @@ def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
 
 
 def numbers_known(asked: ClassifierAsked) -> Numbers:
-    """Return the numeric features whose values are inputs of scores; none by the oldest rule."""
+    """Return the numeric features whose values are inputs of scores.
+
+    There are none in a release that was opened by the first rule for selecting inputs.
+    """
     if asked.inputs == FIRST_INPUTS:
         return NO_NUMBERS
     return Numbers.known(asked.public_values, numbers_asked(asked))
@@ -320,7 +324,7 @@ def terms_known(
         other_count: the number of further inputs of the score, such as cosine features.
 
     Raises:
-        ConfigurationError: the sums over rows would take hours.
+        ConfigurationError: summing the gradients over all rows would take hours.
 
     """
     tests = _tests_known(asked, bins)
@@ -385,11 +389,11 @@ def linear_share(asked: ClassifierAsked) -> float:
 
 
 def descent_share(asked: ClassifierAsked, *, step_count: int) -> float:
-    """Return the smallest fraction of the rows with which a label is learned despite the noise.
+    """Return the fraction of rows that must have a label so that it is learned despite noise.
 
-    The estimate assumes that the gradients of all rows with the label have the same direction. Each
-    has half the length of a row's vector. The noise of all steps together has, as its standard
-    deviation, the length of a row's vector times the square root of the noise's ``variance_ratio``.
+    At this fraction the gradients of all rows with the label, added up over all steps, are as long
+    as one standard deviation of the noise that all steps add. The estimate assumes that these
+    gradients have the same direction, and that each is half as long as the row's vector of inputs.
 
     Args:
         asked: the public values that fix the draw.

@@ -52,7 +52,7 @@ PUBLISHED: Final = (
 
 
 def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
-    """Raise an error for an invalid request, before a private row is read.
+    """Raise an error if a classifier may not be published at once, before a row is read.
 
     Raises:
         ConfigurationError: the classifier has no share of epsilon.

@@ -2,7 +2,7 @@
 
 When the document's ledger entry is committed, the document is public; predictions from it are
 post-processing and cost nothing. The module also decides whether a row lies in a published
-halfspace, by sums of whole numbers of steps.
+halfspace; to do this exactly, it measures every feature in whole steps from its lower bound.
 
 A classifier may have scores: integers of which the largest, or the sign of the only one, decides
 the label.

@@ -1,8 +1,8 @@
 """The published form of linear and kernel scores: integer weights of inputs.
 
-For fast predictions, the tests cut each feature into intervals, and the weights of all terms on one
-feature, or on two features, are added up beforehand for each interval or pair of intervals. Cosine
-features and numbers are computed in 64-bit integers.
+For fast predictions, the tests cut each feature into intervals. The weights of all feature tests
+and conjunctions that use the same one or two features are added up beforehand, for each interval or
+pair of intervals. Cosine features and numbers are computed in 64-bit integers.
 
 A score is a weighted sum of inputs (feature tests, their conjunctions, numbers, cosine features).
 With two classes the sign of the only score decides the label, and with more classes the largest

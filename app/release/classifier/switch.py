@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 def answered_points(ledger: Ledger, schema: Schema) -> NDArray[np.float64]:
     """Return the encoded vectors of all answered queries, (m, d), once for each answer.
 
-    If each public cell is decided once, further vectors that were asked in the same cell are
-    included.
+    If all vectors in a public cell get one recorded answer, every vector that was asked in the cell
+    is included.
     """
     vectors = [decode_key(asked.vector) for asked in ledger.asked_vectors()]
     if not vectors:

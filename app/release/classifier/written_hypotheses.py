@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """The members of a classifier document that suffice to predict, in one of its forms."""
+    """The part of a classifier document that predicts: a tree, a halfspace, scores and so on."""
 
     tree: NodeDocument | None = None
     tree_unit: int | None = None

@@ -1,9 +1,10 @@
 """Adding a batch of rows (generation) to a release: it is charged, and its rows stored.
 
-The times and sizes of generations are public, whatever the rows are. The order of the rows is drawn
-when the generation is appended. Its labels are drawn and its models trained later, by the server,
-before the tick (scheduled update) at which the generation joins the vote. This is the second tick
-after the append, whatever the duration of training is, so that one whole period is left for it.
+The times and sizes of generations are public, whatever the rows contain. The order of the rows is
+drawn when the generation is appended. Its labels are drawn and its models trained later, by the
+server, before the tick (scheduled update) at which the generation joins the vote. This is the
+second tick after the append, whatever the duration of training is, so that one whole period is left
+for it.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ def _refuse_budget(configuration: Configuration, epsilon: Fraction, delta: Fract
 
 
 def account_for(configuration: Configuration, calibration: Calibration) -> ProfileAccount | None:
-    """Return the privacy account of a batch of rows with its own budget, otherwise None.
+    """Return how a batch's own budget pays for unstable answers; None for the default budget.
 
     Args:
         configuration: the release's public parameters, with the generation's budget.
@@ -242,8 +243,10 @@ def put_generation(
         known_by: the keyed fingerprint of the whole batch.
         noise: the source of randomness.
         size: k_g, the number of the generation's models.
-        joins_at: the number of the period at whose tick the generation joins the vote.
-        account: the generation's privacy account, if it has its own budget; otherwise None.
+        joins_at: the number of the clock period in which the generation joins the vote, at the
+            first tick.
+        account: how the generation's own budget pays for unstable answers; None if it has the
+            release's budget.
 
     """
     known = generations_of(transaction.state.generations)

@@ -1,13 +1,13 @@
 """The contribution of one batch of rows to the published classifier, before it votes.
 
 A generation is one batch of rows. The classifier consists of scores: weighted sums of public inputs
-(feature tests, values of features), of which the largest decides the label. Gradient descent on its
-rows starts at the weights that were published for the previous generation. These weights are
-public, so they use nothing of an earlier generation's budget. The published weights are a mean over
-all generations so far, in which later and larger generations have larger weights. The contribution
-is drawn together with the generation's labels, under the charge of the append. It enters the ledger
-at the tick (scheduled update) at which the generation joins, so the time at which training ends is
-not visible.
+(feature tests, values of features), of which the largest decides the label. Gradient descent on the
+rows of a new generation starts at the weights that were published for the previous generation.
+These weights are public, so using them costs nothing of an earlier generation's budget. The
+published weights are a mean over all generations so far, in which later and larger generations have
+larger weights. The contribution is drawn together with the generation's labels, under the charge of
+the append. It enters the ledger at the tick (scheduled update) at which the generation joins, so
+the time at which training ends is not visible.
 """
 
 from __future__ import annotations
@@ -147,9 +147,9 @@ def generation_draw(
 def mean_share(known: Sequence[Generation]) -> float:
     """Return the weight of the newest batch of rows in the mean over all batches.
 
-    The weight of a generation is proportional to its number times the square of (its number of
-    records times its epsilon). The square is inversely proportional to the variance of its noise;
-    the number gives later generations larger weights.
+    The weight of generation g is proportional to g times the square of (its number of records times
+    its epsilon for the classifier). This square is inversely proportional to the variance of the
+    generation's noise; the factor g gives later generations larger weights.
 
     Args:
         known: all generations, from the first to the newest, in which the classifier has a share of
@@ -172,7 +172,9 @@ def mean_weights(
     start: NDArray[np.float64] | None,
     share: float,
 ) -> list[list[int]]:
-    """Improve public weights by descent on new rows; return the mean, in multiples of 2^-20.
+    """Improve public weights by descent on new rows; return the new mean over all generations.
+
+    The mean weights are returned as integers, in multiples of 2^-20.
 
     Args:
         own: the gradient descent of the new generation.

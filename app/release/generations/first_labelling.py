@@ -50,8 +50,8 @@ def refuse_cohort(
         further_count: the number of records or persons in the new batch.
 
     Raises:
-        ConfigurationError: the draw from all rows would take too long, or could not be made
-            exactly.
+        ConfigurationError: the draw from all rows would take too long, or numerical error would
+            cost more than the share for relabelling.
 
     """
     if len(known) < cohort_size(configuration):
@@ -104,7 +104,8 @@ def labelling_parameters(configuration: Configuration, count: int) -> exponentia
     """Return the parameters of a draw of labels from a public number of records or persons.
 
     Raises:
-        ConfigurationError: the draw would take too long, or could not be made exactly.
+        ConfigurationError: the draw would take too long, or numerical error would cost more than
+            the share for relabelling.
 
     """
     budget = release_budget(configuration.settings)

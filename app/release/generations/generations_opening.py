@@ -115,7 +115,8 @@ def open_living(
     Raises:
         ConfigurationError: a draw is impossible, or the release would answer almost nothing;
             nothing is charged.
-        DataError: a feature has no information in any row; nothing is charged.
+        DataError: a feature says nothing about any row (for example, it is missing in every row);
+            nothing is charged.
         ReleaseMismatchError: the schema or parameters differ from those of the ledger's release.
         LedgerCorruptError: a private value is missing or altered.
         LedgerUnavailableError: the ledger refused a commit; start again.
@@ -146,7 +147,7 @@ def refuse_living(
 
     Raises:
         ConfigurationError: a draw is impossible, or the release would answer almost nothing.
-        DataError: a feature has no information in any row.
+        DataError: a feature says nothing about any row (for example, it is missing in every row).
 
     """
     refuse_labelling(configuration)

@@ -103,17 +103,18 @@ class LivingRelease(Release):
         return self.counters_at(self.state)
 
     def counters_at(self, state: LedgerState) -> State:
-        """Return the mechanism's counters, from the voting batch with the least budget left.
+        """Return the numbers of answers and of unstable answers, as the mechanism needs them.
 
-        If this batch has fewer unstable answers left than the cutoff T for which the table of
-        unstable probabilities was made, the difference counts as already used.
+        The mechanism stops after T unstable answers in total. Therefore the number of unstable
+        answers that is returned is T minus the number that the voting batch with the least budget
+        may still pay for.
         """
         cutoff, active = self.mechanism.cutoff or 0, generations_of(state.generations).active
         left = min((each.left for each in active), default=cutoff)
         return query_decision.State(state.answered, cutoff - left, self._has_ended(state))
 
     def phase_at(self, state: LedgerState) -> Phase:
-        """Return the release's phase (votes, classifier or halted) in a given state."""
+        """Return the release's phase in a given state: votes, waits for batches, or halted."""
         if self._has_ended(state) or state.release is None:
             return Phase.HALTED
         may_vote = living.may_vote(state.release, generations_of(state.generations))

@@ -1,6 +1,8 @@
 """The labels of a later batch of rows: drawn from it, from several batches, or by an earlier rule.
 
-A generation is one batch of rows. The setting ``generations.labelling`` chooses one of four rules:
+A generation is one batch of rows. A labelling is the rule, or the label of each public cell, by
+which rows get the labels on which models are trained. The setting ``generations.labelling`` chooses
+one of four ways to make a labelling:
 
 * ``own``: the exponential mechanism on the generation's rows, with the generation's own charge.
 * ``inherit``: the labelling of the first generation, at no further cost (Lemma 3 in
@@ -10,9 +12,6 @@ A generation is one batch of rows. The setting ``generations.labelling`` chooses
   again whenever a generation is added.
 * ``cohort``: one draw from the rows of the first generations together, stored with the first
   generation; later generations use the same labelling.
-
-A labelling is the rule, or the label of each public cell, by which rows get the labels on which
-models are trained.
 """
 
 from __future__ import annotations

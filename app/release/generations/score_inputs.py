@@ -3,8 +3,8 @@
 A score is a weighted sum of inputs by which the published classifier chooses a label; the weights
 are found by noisy gradient descent.
 
-The public points, or public assumptions about proportions if there are none, determine the inputs
-(feature tests, pairs of tests, and numbers) and the linear map that makes them uncorrelated. The
+The public points determine the inputs (feature tests, pairs of tests, and numbers) and the linear
+map that makes them uncorrelated; without points, the frequencies in the public schema do. The
 random weights of cosine features are drawn once and are public. The integers of the map are stored,
 since floating-point results may differ between machines, and the weights of its coordinates must
 have the same meaning for every generation. Nothing here is private; it is stored with the private
@@ -191,7 +191,8 @@ def descent_known(
         row_count: the public number of slots of the first generation.
 
     Raises:
-        ConfigurationError: the sums over rows would not be exact, or would take hours.
+        ConfigurationError: summing the gradients over all rows would not be exact, or would take
+            hours.
 
     """
     charge, settings = configuration.charges[Mechanism.CLASSIFIER], configuration.settings
@@ -227,8 +228,8 @@ def opened_descent(
             operator's terminal only.
 
     Raises:
-        ConfigurationError: the public points are the private rows, or do not fit the schema; or the
-            sums over rows would take hours.
+        ConfigurationError: the public points are the private rows, or do not fit the schema; or
+            summing the gradients over all rows would take hours.
 
     """
     if not configuration.has(Mechanism.CLASSIFIER):

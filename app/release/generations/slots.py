@@ -119,7 +119,7 @@ class Slots:
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Return the weight of each row in its model; None if every record is one row."""
+        """Return each row's weight when models are trained; None if every record is one row."""
         return None if self.starts is None else self.held_rows().weights
 
     def positions(self, places: Iterable[int]) -> NDArray[np.int64]:

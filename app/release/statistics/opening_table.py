@@ -83,9 +83,7 @@ def open_statistics(release: Release, noise: NoiseSource) -> None:
 
 
 def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: bool) -> None:
-    """Raise an error for an invalid request, before a private row is read.
-
-    The request is to draw the statistics table.
+    """Raise an error if the statistics table may not be drawn now, before a private row is read.
 
     Raises:
         ConfigurationError: statistics have no share of epsilon, or public points are missing or

@@ -3,9 +3,9 @@
 A hypothesis is posted in the exported format: a classifier document with a ``tree``, or a tree
 alone. It is checked against the public schema only.
 
-A statistics table has two outcomes; each hypothesis says which label is which outcome.
-
-A hypothesis is a rule (here a tree) that gives each row one of two outcomes.
+A hypothesis is a rule (here a tree) that gives each row one of two outcomes, -1 or +1. The leaves
+of the tree have labels; the hypothesis, or a schema with two labels, says which label is which
+outcome.
 """
 
 from __future__ import annotations

@@ -73,14 +73,17 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
         version: the number 1.
         release: the name of the release.
         kind: the name of the hypothesis class that the section ``[statistics]`` configures.
-        depth: the number of levels of tests in its trees; 0 for boxes.
+        depth: the number of levels of tests in its trees; 0 for boxes (rules that test whether one
+            or two numeric features lie in intervals).
         classes: with two labels, the labels that count as -1 and +1; with more, the labels of which
             a hypothesis may name two.
         tests: the feature tests of the hypotheses.
         hypotheses: a list of integers for each hypothesis. For trees: test indices in heap order,
-            then leaf labels. For boxes: three integers for each of two sides, the index of an axis,
-            the first rank inside the box, and the first rank above it that is outside. The axes are
-            the tested features in order, and one more on which every row has rank 0.
+            then leaf labels. For boxes: three integers for each of two intervals, the index of a
+            feature among the tested features, the first rank inside the interval, and the first
+            rank above the interval. The rank of a value is the number of thresholds of its feature
+            that are at most the value. If a box has only one interval, the index of the other one
+            is above those of all features, and every row has rank 0 for this index.
         counts: for each hypothesis, the noisy number of rows, or persons, to which it gives the
             second outcome.
         row_count: the public number n of rows, or of persons.

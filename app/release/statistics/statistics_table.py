@@ -2,7 +2,9 @@
 
 The class follows from the schema, ``[statistics]`` and the public points. The private rows are used
 only as counts in the cells of this class, and only through the mechanism of
-``app.privacy.multiplicative_weights``.
+``app.privacy.multiplicative_weights``. The mechanism goes through all hypotheses in several passes,
+and corrects the table by a noisy count where it is too far from the rows; the number of these
+corrections is limited.
 
 The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
 """
@@ -136,8 +138,9 @@ def statistics_draw(
 def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
     """Raise an error for a configuration whose statistics table could not be drawn later.
 
-    The check is for the largest table that any public points can give: with one test of each
-    feature that has no list of tests, or with the largest number of tests that may be chosen.
+    The public points are not known yet, and fewer or more tests are chosen depending on them. The
+    check assumes the smallest number: one test of each feature for which the configuration lists no
+    tests.
 
     Args:
         settings: the whole configuration.
@@ -260,12 +263,12 @@ class StatisticsForecast:
     Attributes:
         hypothesis_count: the number of hypotheses in the table.
         cell_count: the number of cells in which rows are counted.
-        update_count: the number of noisy counts that are drawn.
+        update_count: the largest number of noisy counts that are drawn to correct the table.
         alpha: the largest error of a mean outcome if all passes over the hypotheses are completed;
             at most 2, which promises nothing.
-        is_proven: whether the noisy counts suffice for all passes over the hypotheses, whatever the
-            rows are. If this is not proven, alpha holds only if the counts happen to suffice, and
-            the error is larger if they do not.
+        is_proven: whether it is proved that this number of noisy counts suffices to complete all
+            passes, whatever the rows are. If not, alpha holds only if the counts happen to suffice,
+            and the error is larger if they do not.
 
     """
 

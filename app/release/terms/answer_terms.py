@@ -60,7 +60,7 @@ CHECK_RULE: Final = b"conclave exact check 1 "
 def answering_registration(
     settings: Settings, opened: ReleaseOpened | None = None
 ) -> MechanismRegistration:
-    """Return the table entry of the release's answering mechanism.
+    """Return the entry of the release's answering mechanism in the table of all mechanisms.
 
     Args:
         settings: the whole configuration.
@@ -110,21 +110,22 @@ def rule_parameter(row: MechanismRegistration) -> dict[str, str]:
 
 
 def order_parameter(settings: Settings) -> dict[str, str]:
-    """Return the first ledger entry's parameter for the rule of the stability table, or none.
+    """Return the first ledger entry's parameter that names the rule of the stability table.
 
     The rule chooses the Renyi order and the split of delta by the cutoff T, the number of unstable
-    answers after which the models stop, so that the table is shortest. Without this rule the result
-    is empty.
+    answers after which the models stop, so that queries with a small distance are already unlikely
+    to get an unstable answer. If the release does not use this rule, the result is empty.
     """
     is_ordered = answering_registration(settings).orders_by_cutoff and settings.generations is None
     return {ORDER_KEY: BY_CUTOFF} if is_ordered and account(settings) is None else {}
 
 
 def opened_by_cutoff(settings: Settings, opened: ReleaseOpened | None) -> bool:
-    """Return whether a release's stability table is made by the rule that makes it shortest.
+    """Return whether a release's stability table is made by the rule that depends on the cutoff.
 
     This rule chooses the Renyi order and the split of delta by the cutoff T, the number of unstable
-    answers after which the models stop.
+    answers after which the models stop, so that queries with a small distance are already unlikely
+    to get an unstable answer.
 
     Args:
         settings: the whole configuration.
@@ -224,8 +225,8 @@ def release_budget(settings: Settings) -> PipelineBudget | None:
     models are trained.
 
     Raises:
-        ConfigurationError: the mechanism cannot keep the shares, or the least cost of relabelling
-            (Lemma L in ``app/privacy/exponential/relabel_proof.md``) exceeds its share.
+        ConfigurationError: the answering mechanism needs a larger share, or the least cost of
+            relabelling (Lemma L in ``app/privacy/exponential/relabel_proof.md``) exceeds its share.
 
     """
     return answering_registration(settings).budget(answers_asked(settings))
@@ -337,8 +338,8 @@ def check_accounts(state: LedgerState, calibration: Calibration) -> None:
     """Check that the noise in use keeps the privacy account of each batch of rows.
 
     Raises:
-        InvariantError: a batch's account cannot pay for its unstable answers at the price that the
-            stability table sets.
+        InvariantError: the budget of a batch is too small for its number of unstable answers with
+            this stability table.
 
     """
     known = state.generations

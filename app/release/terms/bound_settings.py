@@ -50,7 +50,8 @@ def predictor_source(
 
     Args:
         section: the section ``hypotheses`` or ``classifier``, which errors name.
-        chosen: the settings of the hypothesis class, with those that it inherits.
+        chosen: the settings of the hypothesis class; ``[classifier]`` takes from ``[hypotheses]``
+            what it does not set.
         schema: the public schema.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Conversion of settings to a release's public parts: classes, shares, learners.
+"""Conversion of settings to a release's public parts: hypothesis classes, shares, learners.
 
 Settings that this version does not support are refused here, by name, before a ledger is changed or
 a private row is read.
@@ -79,7 +79,11 @@ def no_points(settings: Settings) -> NDArray[np.float64]:
 
 
 def published_class(settings: Settings, public_values: NDArray[np.float64]) -> HypothesisClass:
-    """Return the hypothesis class of section ``[classifier]``, restricted to public points.
+    """Return the hypothesis class of section ``[classifier]``, made smaller by public points.
+
+    Hypotheses that give all public points the same labels count as one; a class of trees keeps one
+    feature test for each way in which a test divides the points. Without points it is the whole
+    class.
 
     Args:
         settings: the whole configuration.
@@ -102,7 +106,8 @@ def published_tests(
     Args:
         settings: the whole configuration.
         public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
-        for_trees: whether the tests are for trees, which use every test.
+        for_trees: whether to choose the tests as for trees: rare categories get no test, and
+            features of which most public points have the same value get further thresholds.
 
     """
     section = settings.published

@@ -12,10 +12,12 @@ a second test, and each failed test counts as one of the T. A query on which all
 has ``u (1 + u)`` failed tests on average and is stable with probability ``(1 - u) (1 + u)``, which
 gives the same number of stable answers.
 
-If each public cell is decided once, no number of unstable answers ends the answering. Then a
-release is hopeless if more than half of the answers on which all models agree would be unstable.
+If all vectors in a public cell get one recorded answer, no number of unstable answers ends the
+answering. Then a release is hopeless if more than half of the answers on which all models agree
+would be unstable.
 
-The noisy vote has no unstable answers, so only chunks without rows make such a release hopeless.
+The mechanism ``noisy-vote`` gives no unstable answers, so a release that uses it is hopeless only
+if chunks get no rows.
 """
 
 from __future__ import annotations

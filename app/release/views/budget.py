@@ -64,7 +64,7 @@ class Composed(Cost):
 
 
 class Follows(Shown):
-    """What follows the models' last answer, for each of the two limits of answers."""
+    """What follows the models' last answer: after the limit of answers, and after the cutoff."""
 
     limit: Sequel
     cutoff: Sequel

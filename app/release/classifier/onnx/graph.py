@@ -106,7 +106,7 @@ class Graph:
             name: the name of the graph.
             version: the version of the program that writes the model.
             about: a sentence that describes the model.
-            metadata: public texts by their keys.
+            metadata: public texts about the model, by their names.
 
         """
         graph = helper.make_graph(
