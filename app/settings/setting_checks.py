@@ -1,7 +1,7 @@
 """Checks of the configuration that involve several settings.
 
 Each check raises a ``ConfigurationError`` that names the key to change. A configuration that is
-valid, but that this version does not support, is refused by the service and not here.
+valid, but that this version does not support, is refused when the release opens and not here.
 
 The checks include the rule that public cells are configured exactly for the class ``cells``, and
 the rules on the division of delta.
@@ -216,7 +216,7 @@ def check_joint(needed: str) -> None:
 
 
 def check_privacy(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:
-    """Check that the shares of epsilon add up exactly, and that the noise rule fits."""
+    """Check the shares of epsilon and delta, and the settings that the calibration limits."""
     shares = privacy.shares
     total = sum(
         map(Fraction, (shares.relabel, shares.answers, shares.classifier, shares.statistics)),
@@ -419,7 +419,10 @@ def check_statistics(
     data: DataSettings,
     privacy: PrivacySettings,
 ) -> None:
-    """Check the statistics' class of rules, and that not both updates and accuracy are set.
+    """Check the statistics' class of rules and lists, and that their accuracy is not set twice.
+
+    The section ``[statistics]`` sets the accuracy itself or, by ``updates``, the number of noisy
+    counts by which the statistics table is corrected, but not both.
 
     Args:
         written: the section itself.

@@ -256,14 +256,15 @@ class Settings(Section):
         the drawn rules have one joint budget. The default is ``joint`` if its conditions are met,
         except in these cases:
 
-        * with statistics, whose table is outside the joint budget and would have to wait for a
-          classifier that a halted release may never draw;
+        * with generations, or if neither relabelling nor the classifier has a share;
+        * with statistics: their table is outside the joint budget, so it is drawn before the first
+          answer or after the classifier, which a halted release may never draw;
         * at a large epsilon, because the weights of a draw are rounded, and in a joint budget the
           cost of this rounding is multiplied by e to the power of the whole epsilon;
         * with noisy gradient descent at a large delta, because the cost of the descent in a joint
           budget may then exceed its share;
-        * with calibration ``certified``, because its classifier would have to wait in a joint
-          budget.
+        * with calibration ``certified``, because in a joint budget its classifier is drawn only
+          after the models' last answer.
         """
         if self.privacy.accounting is not None:
             return self.privacy.accounting

@@ -6,7 +6,7 @@ result is proved to be the same as when each is parsed alone; every other text i
 * Of texts that consist of digits, signs, points and the letters e and E (``ALPHABET``), Arrow
   either reads the same decimal numbers as the pattern in :mod:`app.data.field_values`, or refuses
   them. Both round to the nearest float64.
-* Names are compared byte by byte.
+* Texts are compared with the public names of categories and classes byte by byte.
 """
 
 from __future__ import annotations
