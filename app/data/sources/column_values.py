@@ -93,7 +93,7 @@ class Texts(ABC):
 
     @abstractmethod
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return the distinct texts of this column and others, and the index of each row's text."""
+        """Return the distinct texts of this and other columns, and each text's index, in order."""
 
     @abstractmethod
     def places(self, names: Sequence[str]) -> NDArray[np.intp]:

@@ -202,7 +202,7 @@ class Verified(Generic[CountsT, ResultT]):
     """A count over rows that are read again, with a summary that shows whether they changed.
 
     Attributes:
-        counting: the count.
+        counting: the computation that counts the rows of each part.
 
     """
 
