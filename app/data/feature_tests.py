@@ -67,10 +67,10 @@ def quantile_cuts(
 def cuts_of_shared_values(public_column: NDArray[np.float64], *, bins: int) -> tuple[float, ...]:
     """Return cuts of a numeric feature at values that many public points (feature vectors) share.
 
-    If the points have at most ``bins`` different values, there is a cut at each of them. Otherwise
-    each value that more than a fraction ``1 / bins`` of the points share gets a cut, and so does
-    the next value above it; the most frequent value comes first. The rest of the ``bins - 1`` cuts
-    are quantiles of the other points.
+    If the points have at most ``bins`` different values, there is a cut at each of them but the
+    smallest. Otherwise each value that more than a fraction ``1 / bins`` of the points share gets a
+    cut, and so does the next value above it; the most frequent value comes first. The rest of the
+    ``bins - 1`` cuts are quantiles of the other points. The smallest value never gets a cut.
 
     Args:
         public_column: the feature's values, float64, shape ``(points,)``, NaN for missing values.
@@ -178,9 +178,9 @@ def public_tests(
 ) -> tuple[BinaryTest, ...]:
     """Return the yes-or-no tests that the section ``[hypotheses]`` configures, feature by feature.
 
-    A listed numeric feature has the listed cuts. Another has its thresholds in the schema or, if
+    A listed numeric feature has the listed cuts. Any other has its thresholds in the schema or, if
     there are none, ``bins - 1`` equally spaced cuts between its bounds. A listed categorical
-    feature has one test for each listed category. Another has one test for each category, one for
+    feature has one test for each listed category. Any other has one test for each category, one for
     any other category and, if the schema has texts for missing values, one for a missing value. If
     a feature has only one category, the test for any other one is dropped, since it is the opposite
     of the first. A boolean feature has a test for true and, if the schema has texts for missing
@@ -208,8 +208,9 @@ def classifier_tests(
     They are the tests of :func:`public_tests`, with two exceptions. A numeric feature without a
     list has its cuts at quantiles of the public points (:func:`quantile_cuts`), or equally spaced
     cuts if all points have the same value; thresholds in the schema are not used. For trees, rare
-    categories have no test, and the saved tests become additional cuts of features of which more
-    than half of the points have the same value. So there are never more tests than without points.
+    categories have no test; in return, at most as many additional cuts are made for features of
+    which more than half of the points have the same value. So there are never more tests than
+    without points.
 
     Args:
         schema: the public schema.

@@ -27,7 +27,8 @@ class PrivateRows:
         persons: the person of each row; None if every row is a unit of privacy.
         identities: the keyed digest of each row's own identifier, uint8, shape ``(rows, 16)``; None
             if rows have no identifier.
-        fingerprints: the fingerprints that were already computed, each by its secret key.
+        fingerprints: the fingerprints that were already computed, each by the secret key used
+            for it.
 
     """
 

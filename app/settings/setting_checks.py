@@ -6,7 +6,8 @@ valid, but that this version does not support, is refused when the release opens
 The checks include the rule that public cells are configured exactly for the class ``cells``, and
 the rules on the division of delta.
 
-A joint privacy account is one budget for the answers and the drawn rules together.
+A joint privacy account is one budget for three mechanisms together: the answers, the draw of the
+rule that relabels the rows, and the draw of the published classifier.
 
 A student is a model that is trained on released answers.
 """
@@ -181,7 +182,7 @@ def why_sum(
     class_count: int,
     has_public_grid: bool,
 ) -> str:
-    """Return the unmet condition of one joint privacy account; empty if all conditions are met.
+    """Return the first condition of a joint privacy account that is not met; empty if all are.
 
     Args:
         privacy: the shares of epsilon, and the rule that sets the noise.
@@ -378,7 +379,7 @@ def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataS
 
 
 def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> None:
-    """Check that a section does not set both a built-in rule of learning and an estimator.
+    """Check that a section does not set both a built-in training rule and an estimator.
 
     Args:
         section: the name of the section, ``learner`` or ``student``.

@@ -252,9 +252,9 @@ class Settings(Section):
     def accounting(self) -> Literal["joint", "sum"]:
         """Return the rule of privacy accounting: as configured, or a new release's default.
 
-        With ``sum`` the shares of epsilon of all mechanisms add up. With ``joint`` the answers and
-        the drawn rules have one joint budget. The default is ``joint`` if its conditions are met,
-        except in these cases:
+        With ``sum`` the shares of epsilon of all mechanisms add up. With ``joint`` relabelling,
+        answers and classifier have one joint budget. The default is ``joint`` if its conditions are
+        met, except in these cases:
 
         * with generations, or if neither relabelling nor the classifier has a share;
         * with statistics: their table is outside the joint budget, so it is drawn before the first
@@ -285,9 +285,9 @@ class Settings(Section):
 
     @property
     def why_sum(self) -> str:
-        """Return the unmet condition of one joint privacy account; empty if all are met.
+        """Return the first condition of a joint privacy account that is not met; empty if all are.
 
-        A joint privacy account is one budget for the answers and the drawn rules together.
+        A joint privacy account is one budget for relabelling, answers and classifier together.
         """
         return setting_checks.why_sum(
             self.privacy,
