@@ -2,9 +2,10 @@
 
 The tests depend on the public schema, the setting ``bins`` and public points (feature vectors)
 only, never on private rows. The setting ``bins`` is the number of intervals into which the cuts
-(thresholds) of a numeric feature divide its values. The published classifier's cuts come from
-public points: the queries so far, or the rows of a public file. ``docs/algorithms.md`` has the rule
-by which public points determine the classifier's tests.
+(thresholds) of a numeric feature divide its values. A listed feature is one for which the
+configuration lists cuts or categories. The published classifier's cuts come from public points: the
+queries so far, or the rows of a public file. ``docs/algorithms.md`` has the rule by which public
+points determine the classifier's tests.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ def quantile_cuts(
 ) -> tuple[float, ...]:
     """Return at most ``bins - 1 + extra`` cuts of a numeric feature, at quantiles of public values.
 
-    If more than half of the points have the same value, it gets a cut, and so does the next value
-    above it. The other cuts are quantiles of the other points. Every cut is the value of a point,
-    so the test ``x >= cut`` is true on some points. Duplicate cuts, and cuts at which all points
-    pass, are dropped.
+    If more than half of the points have the same value, there is a cut at this value and one at the
+    next value above it. The other cuts are quantiles of the other points. Every cut is the value of
+    a point, so the test ``x >= cut`` is true on some points. Duplicate cuts, and cuts at which all
+    points pass, are dropped.
 
     Args:
         public_column: the feature's values, float64, shape ``(points,)``, NaN for missing values.
@@ -66,19 +67,19 @@ def quantile_cuts(
 def cuts_of_shared_values(public_column: NDArray[np.float64], *, bins: int) -> tuple[float, ...]:
     """Return cuts of a numeric feature at values that many public points (feature vectors) share.
 
-    If the points have at most ``bins`` different values, there is a cut at each of them. Otherwise
-    each value that more than one point in ``bins`` has gets a cut, the most frequent value first,
-    and so does the next value above it. The rest of the ``bins - 1`` cuts are quantiles of the
-    other points.
+    If the points have at most ``bins`` different values, there is a cut at each of them but the
+    smallest. Otherwise each value that more than a fraction ``1 / bins`` of the points share gets a
+    cut, and so does the next value above it; the most frequent value comes first. The rest of the
+    ``bins - 1`` cuts are quantiles of the other points. The smallest value never gets a cut.
 
     Args:
         public_column: the feature's values, float64, shape ``(points,)``, NaN for missing values.
         bins: two or more.
 
     Returns:
-        Increasing cuts. There are none in two cases: no value is shared by more than one point in
-        ``bins``, or one value is shared by more than half of the points. :func:`quantile_cuts`
-        covers the second case.
+        Increasing cuts. There are none in two cases: no value is shared by more than a fraction
+        ``1 / bins`` of the points, or one value is shared by more than half of the points.
+        :func:`quantile_cuts` covers the second case.
 
     """
     points = np.sort(public_column[~np.isnan(public_column)])
@@ -114,8 +115,8 @@ def extra_cuts(*, bins: int, spare: int, spiked_count: int) -> int:
 
     Args:
         bins: two or more.
-        spare: the number of feature tests that are saved in comparison with the tests without
-            public points.
+        spare: how many more feature tests there would be without public points; at most as many
+            cuts are added in total.
         spiked_count: the number of spiked features.
 
     """
@@ -129,13 +130,15 @@ def frequent_codes(
 ) -> tuple[int, ...]:
     """Return a feature's category codes in order, without the codes of rare categories.
 
-    A category is rare if less than one in ``2 * bins`` points has it. The rarest categories are
-    left out first, of equally rare ones the last, as long as at most a quarter of the points has a
+    The code of a category is the number that stands for it in encoded values. A category is rare if
+    less than a fraction ``1 / (2 * bins)`` of the public points have it. The rarest categories are
+    left out first, of equally rare ones the last, as long as at most a quarter of the points have a
     category that is left out. The most frequent category is never left out.
 
     Args:
-        public_column: the codes of the points, float64, shape ``(points,)``, at least one point.
-        codes: the codes that would have a feature test otherwise.
+        public_column: the code of each point's category, float64, shape ``(points,)``, at least
+            one point.
+        codes: the codes of all categories that may have a feature test.
         bins: two or more.
 
     """
@@ -175,12 +178,13 @@ def public_tests(
 ) -> tuple[BinaryTest, ...]:
     """Return the yes-or-no tests that the section ``[hypotheses]`` configures, feature by feature.
 
-    A numeric feature has the cuts of its list, else its thresholds in the schema, else ``bins - 1``
-    equally spaced cuts between its bounds. A categorical feature has the categories of its list,
-    else one test for each category, one for any other category and, if the schema has texts for
-    missing values, one for a missing value. If a feature has only one category, the test for any
-    other one is dropped, since it is the opposite of the first. A boolean feature has a test for
-    true and, if the schema has texts for missing values, one for a missing value.
+    A listed numeric feature has the listed cuts. Any other has its thresholds in the schema or, if
+    there are none, ``bins - 1`` equally spaced cuts between its bounds. A listed categorical
+    feature has one test for each listed category. Any other has one test for each category, one for
+    any other category and, if the schema has texts for missing values, one for a missing value. If
+    a feature has only one category, the test for any other one is dropped, since it is the opposite
+    of the first. A boolean feature has a test for true and, if the schema has texts for missing
+    values, one for a missing value.
 
     Args:
         schema: the public schema.
@@ -204,8 +208,9 @@ def classifier_tests(
     They are the tests of :func:`public_tests`, with two exceptions. A numeric feature without a
     list has its cuts at quantiles of the public points (:func:`quantile_cuts`), or equally spaced
     cuts if all points have the same value; thresholds in the schema are not used. For trees, rare
-    categories have no test, and the saved tests become additional cuts of features of which more
-    than half of the points have the same value. So there are never more tests than without points.
+    categories have no test; in return, at most as many additional cuts are made for features of
+    which more than half of the points have the same value. So there are never more tests than
+    without points.
 
     Args:
         schema: the public schema.

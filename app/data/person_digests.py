@@ -46,7 +46,7 @@ def identifier_digests(
         body: the bytes of all identifiers, one after another.
         offsets: the index at which each identifier starts in ``body``, followed by the index at
             which the last one ends, shape ``(identifiers + 1,)``.
-        key: the secret key of the database.
+        key: the secret key of the digests, which the ledger's database keeps.
 
     Returns:
         Digests, shape ``(identifiers, 2)``.

@@ -145,7 +145,7 @@ class PersonColumn:
 
     Attributes:
         name: the name of the column.
-        key: the secret key of the digests, which belongs to the database.
+        key: the secret key of the digests, which the ledger's database keeps.
         missing: texts that stand for a missing value.
         count: the public number of persons, if it is known before the rows are read.
 

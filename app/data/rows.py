@@ -27,7 +27,8 @@ class PrivateRows:
         persons: the person of each row; None if every row is a unit of privacy.
         identities: the keyed digest of each row's own identifier, uint8, shape ``(rows, 16)``; None
             if rows have no identifier.
-        fingerprints: the fingerprints that were already computed, by their keys.
+        fingerprints: the fingerprints that were already computed, each by the secret key used
+            for it.
 
     """
 
@@ -86,7 +87,7 @@ class PrivateRows:
         return self.persons.positions(units)
 
     def of_persons(self, numbers: NDArray[np.int64]) -> PrivateRows:
-        """Return the rows of some persons only, in their order.
+        """Return the rows of some persons only, in the order of the source.
 
         Args:
             numbers: the numbers of these persons, ascending, shape ``(persons,)``.
@@ -115,7 +116,7 @@ def named_rows(rows: PrivateRows, expected: int | None) -> PrivateRows:
     Rows need identifiers of their own if single rows may be removed from the release later.
 
     Args:
-        rows: rows whose persons were read from the column of row identifiers.
+        rows: the rows, with each row's own identifier in the place of its person's identifier.
         expected: the public number of rows, if it is known.
 
     Raises:
@@ -145,12 +146,13 @@ NUMBER_BYTES = 8
 def fingerprint(rows: PrivateRows, key: bytes) -> str:
     """Return the HMAC-SHA-256 of all encoded rows in sorted order, each with its person.
 
-    The rows are sorted, so the fingerprint does not depend on their order. The key is a secret of
-    the database: without a key, a digest of private rows would reveal information about them.
+    The rows are sorted, so the fingerprint does not depend on their order. The key is a secret that
+    the ledger's database keeps: without a key, a digest of private rows would reveal information
+    about them.
 
     Args:
         rows: the private rows, encoded.
-        key: the secret key of the database.
+        key: the secret key of the fingerprint.
 
     Returns:
         64 hexadecimal digits.

@@ -1,6 +1,7 @@
 """The public schema of rows and queries: features, label, and their allowed values.
 
-Everything in the schema is public and fixed before any private row is read.
+Everything in the schema is public and fixed before any private row is read. A category is encoded
+as a number, its *code*: the index of the category in the feature's list.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class CategoricalFeature:
     category_shares: tuple[float, ...] | None = None
 
     def codes(self, missing_tokens: frozenset[str]) -> CategoryCodes:
-        """Return the code of every category and of every text for a missing value, by the text.
+        """Return a mapping from each category and each text for a missing value to its code.
 
         Args:
             missing_tokens: the texts that stand for a missing value.
@@ -147,12 +148,12 @@ Feature = NumericFeature | CategoricalFeature
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """The label, its classes, and the features in the order of a client's list of values.
+    """The label, its classes, and the features in the order in which a query lists its values.
 
     Attributes:
         label: the name of the label's column.
-        classes: the public labels, two or more, distinct; of equally frequent labels, the first
-            wins.
+        classes: the public labels, two or more, distinct; if two labels have equally many votes,
+            the first one wins.
         features: one or more features with distinct names, none of which is the label's name.
         missing: strings that stand for a missing value, in addition to the empty string.
 

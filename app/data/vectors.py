@@ -2,8 +2,8 @@
 
 A vector contains the values of a query in the order of the schema, as they were posted: numbers
 (``-0.0`` becomes 0, and 1 becomes 1.0), strings, and None for a missing value. A date becomes the
-number of its day, and a boolean becomes ``true`` or ``false``. Values are clipped to their bounds
-only later, so that two queries with different values stay different queries.
+number of days from 1970-01-01, and a boolean becomes ``true`` or ``false``. Values are clipped to
+their bounds only later, so that two queries with different values stay different queries.
 
 The canonical bytes of a vector contain its values. A query is a repeated query if its vector has
 the same bytes as that of an earlier one.

@@ -272,10 +272,10 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         To relabel the rows is to replace their labels by those of a rule that is drawn at random.
 
         Args:
-            X: the private rows, shape (n, d).
-            y: the labels of the rows, shape (n,).
-            groups: the person of each row, shape (n,), if the unit of privacy is a person with all
-                rows; None if it is a row.
+            X: the private rows, shape (rows, features).
+            y: the labels of the rows, shape (rows,).
+            groups: the person of each row, shape (rows,), if the unit of privacy is a person with
+                all rows; None if it is a row.
 
         Raises:
             ValueError: rows or parameters cannot be used; nothing is charged.
@@ -290,12 +290,12 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Return one label per query; a repeated vector gets the same label again.
 
         Args:
-            X: the queries, shape (m, d); queries are public, and the privacy promise does not cover
-                them.
+            X: the queries, shape (queries, features); queries are public, and the privacy promise
+                does not cover them.
 
         Returns:
-            The labels, shape (m,): labels of ``classes_``, and ``unstable_label`` for unstable
-            answers.
+            The labels, shape (queries,): labels of ``classes_``, and ``unstable_label`` for
+            unstable answers.
 
         Raises:
             BudgetExhaustedError: the ensemble has stopped, and no classifier follows it. Earlier
@@ -320,10 +320,10 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         probability 0 or 1.
 
         Args:
-            X: the queries, shape (m, d), which are answered as by :meth:`predict`.
+            X: the queries, shape (queries, features), which are answered as by :meth:`predict`.
 
         Returns:
-            The probabilities of the first and the second class, shape (m, 2).
+            The probabilities of the first and the second class, shape (queries, 2).
 
         Raises:
             BudgetExhaustedError: the ensemble has stopped, and no classifier follows it.
@@ -339,7 +339,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         The method spends no budget.
 
         Args:
-            X: rows, shape (m, d); a data frame must contain the columns of :meth:`fit`, by name.
+            X: rows, shape (rows, features); a data frame must contain the columns of :meth:`fit`,
+                by name.
 
         """
         scores: NDArray[np.int64] = self.classifier_.decision_function(X)

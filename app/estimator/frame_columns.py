@@ -137,7 +137,7 @@ class Columns:
         return [column.name for column in self.columns]
 
     def vectors(self, values: NDArray[np.generic]) -> list[Vector]:
-        """Return the rows of an array, shape (m, d), as feature vectors.
+        """Return the rows of an array, shape ``(rows, columns)``, as feature vectors.
 
         Raises:
             ValueError: a value of a numeric column is no finite number.
@@ -159,7 +159,7 @@ def is_frame(values: object) -> TypeGuard[Any]:
 def as_given(values: ArrayLike) -> ArrayLike:
     """Return rows value by value, without conversion to a column's common type.
 
-    A common type would depend on all rows. Therefore rows without a type, and the columns of a data
+    A common type would depend on all rows. Therefore lists of rows, and the columns of a data
     frame, are returned with the type ``object``, and missing values of a data frame become None.
     """
     if is_frame(values):
@@ -181,7 +181,7 @@ def public_name(value: object) -> str:
 
 
 def class_names(classes: NDArray[np.generic]) -> list[str]:
-    """Return the name of each class as text; booleans get the names of numbers.
+    """Return the name of each class as text, where False and True are named 0 and 1.
 
     Raises:
         ValueError: two names, such as 1 and 1.0, are the same number.
@@ -207,7 +207,7 @@ def public_columns(
     """Return the public description of each column, from the estimator's parameters.
 
     Args:
-        values: the private rows, shape (n, d); read only if ``bounds`` is None.
+        values: the private rows, shape ``(rows, columns)``; read only if ``bounds`` is None.
         bounds: one pair (lower, upper) for all numeric columns; a sequence with a pair for each
             column, in which the pairs of categorical columns are ignored; or a mapping from
             position or name to a pair, one for each numeric column. None reads the bounds from the

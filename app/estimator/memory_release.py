@@ -143,7 +143,8 @@ class MemoryRelease:
                 :func:`app.data.vectors.parse_features`.
 
         Raises:
-            ContainedError: the release has stopped; the error's text is fixed.
+            ContainedError: the release stopped at an internal failure, of which the error shows
+                nothing.
             IntegrityError: the calling process is a fork of the process that opened the release.
 
         """
@@ -155,10 +156,11 @@ class MemoryRelease:
         return answers
 
     def publish_if_due(self) -> None:
-        """Charge and draw the published classifier, if it is due and not drawn yet.
+        """Charge and draw the published classifier, if it is to answer next and not drawn yet.
 
         Raises:
-            ContainedError: the release has stopped; the error's text is fixed.
+            ContainedError: the release stopped at an internal failure, of which the error shows
+                nothing.
             IntegrityError: the calling process is a fork of the process that opened the release.
 
         """

@@ -85,7 +85,7 @@ def tables_of(
 
     Args:
         parameters: the estimator's parameters, by name.
-        columns: the public columns of X.
+        columns: the public columns of the rows.
         classes: the names of the public labels, sorted as the labels are.
         of_persons: whether the unit of privacy is a person.
 

@@ -51,10 +51,11 @@ class PublicClassifier:
         return self.published.json
 
     def predict(self, X: ArrayLike) -> NDArray[np.generic]:  # noqa: N803 -- scikit-learn's name
-        """Return the label of each row, shape (m,).
+        """Return the label of each row, shape (rows,).
 
         Args:
-            X: rows, shape (m, d); a data frame must contain the columns of the fit, by name.
+            X: rows, shape (rows, features); a data frame must contain the columns of the fit, by
+                name.
 
         Raises:
             ValueError: the rows cannot be read.
@@ -69,11 +70,12 @@ class PublicClassifier:
         """Return the scores of each row, which rank rows and are not probabilities.
 
         Args:
-            X: rows, shape (m, d); a data frame must contain the columns of the fit, by name.
+            X: rows, shape (rows, features); a data frame must contain the columns of the fit, by
+                name.
 
         Returns:
-            For two classes one score per row, shape (m,), above 0 for the second class; for more
-            classes a score per row and class, shape (m, number of classes).
+            For two classes one score per row, shape (rows,), above 0 for the second class; for more
+            classes a score per row and class, shape (rows, classes).
 
         """
         scores = np.array(self.published.scores_many(self._vectors(X)), dtype=np.int64)

@@ -280,7 +280,7 @@ class DataSettings(Section):
         return PersonColumn(name=self.person, key=key, missing=missing, count=self.persons)
 
     def id_column(self, key: bytes) -> PersonColumn | None:
-        """Return the column of row identifiers, treated as names of persons; None without one.
+        """Return the column of row identifiers, read as if they were persons; None without one.
 
         Args:
             key: the secret key of the hashes that replace the identifiers.

@@ -245,10 +245,10 @@ EnsembleSize = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
 
 @dataclass(frozen=True)
 class OneOf:
-    """A field type whose allowed values are the names in a table, for example of all learners.
+    """A field type whose allowed values are listed names, for example those of all learners.
 
     Attributes:
-        names: a function that returns the allowed names, in the order of the table; it is called
+        names: a function that returns the allowed names, in the order of their list; it is called
             when settings are read.
 
     """

@@ -1,7 +1,8 @@
 """``[hypotheses]``, ``[learner]``, ``[classifier]``: which rules are learned, and how.
 
 The module also declares ``[student]``, for a model that is trained on released answers, and
-``[statistics]``, for the table of statistics.
+``[statistics]``, for the statistics table: a published table that has, for each rule of a class,
+the number of private rows to which the rule gives its second outcome, with noise.
 """
 
 from __future__ import annotations
@@ -308,8 +309,9 @@ class StudentSettings(Section):
     def inherit(self, learner: LearnerSettings) -> LearnerSettings:
         """Return the section, with the estimator of ``[learner]`` if none is set here.
 
-        A student model is always trained by the training rule ``canonical``, which chooses one
-        hypothesis, whatever training rule ``[learner]`` sets for the chunks.
+        Without an estimator, a student model is always trained by the training rule ``canonical``,
+        which finds the rule of the class with the fewest errors, whatever training rule
+        ``[learner]`` sets for the chunks.
         """
         if self.rule is None and self.estimator is None and learner.estimator is not None:
             return learner.model_copy(update={"packed": True, "rows_max": None})

@@ -109,7 +109,12 @@ class ComposedSettings(Section):
 
 
 class TableSettings(Section):
-    """``[privacy.table]``: the budget of the noise table, if generations have different budgets."""
+    """``[privacy.table]``: the budget of the noise table, if generations have different budgets.
+
+    The noise table has, for each distance (number of votes that may change without changing the
+    label with the most votes), the probability of an unstable answer. All generations use one noise
+    table, which is computed for the budget of this section.
+    """
 
     epsilon: Annotated[
         Exact,

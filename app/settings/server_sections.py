@@ -40,7 +40,10 @@ class LedgerSettings(Section):
 
 
 class OidcSettings(Section):
-    """``[server.oidc]``: OpenID tokens in addition to API keys; needs the extra ``oidc``."""
+    """``[server.oidc]``: OpenID tokens in addition to API keys; needs the extra ``oidc``.
+
+    The extra is a group of optional Python packages: ``pip install 'conclave[oidc]'``.
+    """
 
     issuer: Annotated[
         Issuer,
@@ -272,7 +275,10 @@ class EngineSettings(Section):
 
 
 class TelemetrySettings(Section):
-    """``[telemetry]``: traces that are sent to a collector; needs the extra `telemetry`."""
+    """``[telemetry]``: traces that are sent to a collector; needs the extra `telemetry`.
+
+    The extra is a group of optional Python packages: ``pip install 'conclave[telemetry]'``.
+    """
 
     traces_endpoint: Annotated[
         HttpAddress | None,

@@ -1,12 +1,13 @@
 """Checks of the configuration that involve several settings.
 
 Each check raises a ``ConfigurationError`` that names the key to change. A configuration that is
-valid, but that this version does not support, is refused by the service and not here.
+valid, but that this version does not support, is refused when the release opens and not here.
 
 The checks include the rule that public cells are configured exactly for the class ``cells``, and
 the rules on the division of delta.
 
-A joint privacy account is one budget for the answers and the drawn rules together.
+A joint privacy account is one budget for three mechanisms together: the answers, the draw of the
+rule that relabels the rows, and the draw of the published classifier.
 
 A student is a model that is trained on released answers.
 """
@@ -181,7 +182,7 @@ def why_sum(
     class_count: int,
     has_public_grid: bool,
 ) -> str:
-    """Return the unmet condition of one joint privacy account; empty if all conditions are met.
+    """Return the first condition of a joint privacy account that is not met; empty if all are.
 
     Args:
         privacy: the shares of epsilon, and the rule that sets the noise.
@@ -216,7 +217,7 @@ def check_joint(needed: str) -> None:
 
 
 def check_privacy(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:
-    """Check that the shares of epsilon add up exactly, and that the noise rule fits."""
+    """Check the shares of epsilon and delta, and the settings that the calibration limits."""
     shares = privacy.shares
     total = sum(
         map(Fraction, (shares.relabel, shares.answers, shares.classifier, shares.statistics)),
@@ -378,7 +379,7 @@ def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataS
 
 
 def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> None:
-    """Check that a section does not set both a built-in rule of learning and an estimator.
+    """Check that a section does not set both a built-in training rule and an estimator.
 
     Args:
         section: the name of the section, ``learner`` or ``student``.
@@ -419,7 +420,10 @@ def check_statistics(
     data: DataSettings,
     privacy: PrivacySettings,
 ) -> None:
-    """Check the statistics' class of rules, and that not both updates and accuracy are set.
+    """Check the statistics' class of rules and lists, and that their accuracy is not set twice.
+
+    The section ``[statistics]`` sets the accuracy itself or, by ``updates``, the number of noisy
+    counts by which the statistics table is corrected, but not both.
 
     Args:
         written: the section itself.

@@ -252,18 +252,19 @@ class Settings(Section):
     def accounting(self) -> Literal["joint", "sum"]:
         """Return the rule of privacy accounting: as configured, or a new release's default.
 
-        With ``sum`` the shares of epsilon of all mechanisms add up. With ``joint`` the answers and
-        the drawn rules have one joint budget. The default is ``joint`` if its conditions are met,
-        except in these cases:
+        With ``sum`` the shares of epsilon of all mechanisms add up. With ``joint`` relabelling,
+        answers and classifier have one joint budget. The default is ``joint`` if its conditions are
+        met, except in these cases:
 
-        * with statistics, whose table is outside the joint budget and would have to wait for a
-          classifier that a halted release may never draw;
+        * with generations, or if neither relabelling nor the classifier has a share;
+        * with statistics: their table is outside the joint budget, so it is drawn before the first
+          answer or after the classifier, which a halted release may never draw;
         * at a large epsilon, because the weights of a draw are rounded, and in a joint budget the
           cost of this rounding is multiplied by e to the power of the whole epsilon;
         * with noisy gradient descent at a large delta, because the cost of the descent in a joint
           budget may then exceed its share;
-        * with calibration ``certified``, because its classifier would have to wait in a joint
-          budget.
+        * with calibration ``certified``, because in a joint budget its classifier is drawn only
+          after the models' last answer.
         """
         if self.privacy.accounting is not None:
             return self.privacy.accounting
@@ -284,9 +285,9 @@ class Settings(Section):
 
     @property
     def why_sum(self) -> str:
-        """Return the unmet condition of one joint privacy account; empty if all are met.
+        """Return the first condition of a joint privacy account that is not met; empty if all are.
 
-        A joint privacy account is one budget for the answers and the drawn rules together.
+        A joint privacy account is one budget for relabelling, answers and classifier together.
         """
         return setting_checks.why_sum(
             self.privacy,

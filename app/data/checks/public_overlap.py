@@ -133,8 +133,8 @@ class PublicRuns:
     Rows are compared with the points block by block. A run that crosses two blocks is not found.
 
     Attributes:
-        known: sorted numbers that stand for the distinct points and, for each length, for the
-            distinct runs.
+        known: the sorted hashes of the distinct points and, for each length, sorted numbers of
+            which each identifies one distinct run.
         codes: the index in ``known`` of each point and, for each length, of the run that starts at
             each point.
 
@@ -185,7 +185,7 @@ class PublicRuns:
         return Overlap(first.counts + second.counts, tuple(one | other for one, other in found))
 
     def finished(self, total: Overlap) -> Overlap:
-        """Return the overlap of the public points with all rows, which is the given one."""
+        """Return the given overlap unchanged, since it is the overlap with all rows."""
         return total
 
     def refuse(self, overlap: Overlap, *, row_count: int, warn: Callable[[str], None]) -> None:

@@ -6,7 +6,7 @@ result is proved to be the same as when each is parsed alone; every other text i
 * Of texts that consist of digits, signs, points and the letters e and E (``ALPHABET``), Arrow
   either reads the same decimal numbers as the pattern in :mod:`app.data.field_values`, or refuses
   them. Both round to the nearest float64.
-* Names are compared byte by byte.
+* Texts are compared with the public names of categories and classes byte by byte.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ArrowTexts(Texts):
         return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))
 
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return the distinct texts of this column and others, and the index of each row's text."""
+        """Return the distinct texts of this and other columns, and each text's index, in order."""
         arrays = [each._array for each in (self, *others) if isinstance(each, ArrowTexts)]  # noqa: SLF001 -- its own
         coded = pa.chunked_array(arrays).dictionary_encode().combine_chunks()
         return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))

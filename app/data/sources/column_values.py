@@ -1,9 +1,11 @@
 """Conversion of the fields of one column to float64, with every field validated.
 
 The method ``read`` of a column's parser depends on one value and the public schema only, and
-defines the encoding of every field. Fields are parsed together only if the result is the same as by
-``read``: texts, of which each distinct one is parsed once and remembered, and numbers of a numeric
-feature. The memory for remembered texts is bounded.
+defines the encoding of every field. Many fields are parsed together only if the result is the same
+as that of ``read``. This is done for texts, of which each distinct one is parsed once and
+remembered, and for numbers of a numeric feature. The memory for remembered texts is bounded.
+
+A text that is none of a feature's categories counts as the category *other*.
 """
 
 from __future__ import annotations
@@ -91,7 +93,7 @@ class Texts(ABC):
 
     @abstractmethod
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return the distinct texts of this column and others, and the index of each row's text."""
+        """Return the distinct texts of this and other columns, and each text's index, in order."""
 
     @abstractmethod
     def places(self, names: Sequence[str]) -> NDArray[np.intp]:
@@ -568,13 +570,13 @@ class NamedColumn:
         self.names = Names(names)
 
     def canonical(self, value: object) -> str:
-        """Return the public name of a value, else its usual text; empty if it is missing."""
+        """Return the public name that a value equals, or its own text; empty if it is missing."""
         name = self.names.of(plain(value))
         return MISSING_CELL if name is None else name
 
 
 class CategoricalColumn(NamedColumn):
-    """The parser of a categorical feature; a text outside its list counts as any other category."""
+    """The parser of a categorical feature; a text that is no category counts as *other*."""
 
     def __init__(self, feature: CategoricalFeature, missing_tokens: frozenset[str]) -> None:
         """Store the public codes."""
@@ -583,7 +585,7 @@ class CategoricalColumn(NamedColumn):
         self._other_code = feature.other_code
 
     def read(self, value: object) -> float:
-        """Return the code of a listed category, of a missing value, or of any other value."""
+        """Return the code of a listed category, of a missing value, or of *other*."""
         name = self.canonical(value)
         code = self._codes.get(name)
         if code is not None:
@@ -687,8 +689,8 @@ _IGNORED = str.maketrans("", "", " \t-_.")
 class NearNames:
     """A look-up of public names for misspelt texts, which ignores blanks, capitals and dashes.
 
-    Such a text is not a public name: for a feature it counts as any other category, and as a label
-    it is refused. A message to the operator names the similar public name, never the text.
+    A misspelt text is not a public name: in a feature it counts as the category *other*, and as a
+    label it is refused. A message to the operator names the similar public name, never the text.
     """
 
     def __init__(self, names: Iterable[str]) -> None:

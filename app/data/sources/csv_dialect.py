@@ -127,8 +127,8 @@ class Header:
 
         Args:
             wanted: the public names of columns.
-            form: a pattern that shows a setting with its value, as in the configuration or as an
-                option.
+            form: the format string in which the message shows a setting and its value: as in the
+                configuration, or as an option of the command line.
 
         """
         encoding = _encoding_of(self.line)

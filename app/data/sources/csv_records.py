@@ -1,8 +1,8 @@
 """A reader of a UTF-8 CSV file, by lines or by blocks of whole records.
 
 A block may be read by Arrow's reader if its bytes show that Arrow's reader and Python's reader
-divide it into the same fields. Any other block is read line by line by Python's reader, so that it
-is refused with the same message.
+divide it into the same fields. Any other block is read line by line by Python's reader. So an
+invalid file gets the same error message whether or not it is read by blocks.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class CsvRecords:
         """Yield the file's lines with their line ends; bytes that are not UTF-8 are escaped.
 
         Raises:
-            Exception: ``read`` raised an error; it is raised after the whole lines before it.
+            Exception: the error that ``read`` raised, after all complete lines before the error.
 
         """
         while True:
@@ -84,7 +84,7 @@ class CsvRecords:
         """Return the next few megabytes of whole records without consuming them; none at the end.
 
         Raises:
-            Exception: ``read`` raised an error; it is raised after the whole lines before it.
+            Exception: the error that ``read`` raised, after all whole records before the error.
 
         """
         wanted = BLOCK_BYTES
@@ -214,8 +214,8 @@ def divides_alike(body: bytes, separator: str) -> bool:
 
     They do if every quote that begins a field is the field's first character, every quote that ends
     a field is its last, two quotes side by side stand for one, all lines end in the same way, and
-    no field may be too long. By induction over the quotes, every second quote, from the first, then
-    stands where a field begins.
+    no field can be longer than Python's reader accepts. By induction over the quotes, every second
+    quote, from the first, then stands where a field begins.
 
     Args:
         body: bytes of records, which are whole records if the quotes are as described.

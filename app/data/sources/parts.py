@@ -49,8 +49,8 @@ class Part:
         file: the path, size and version tag of the file.
         name: the name of the part in error messages, without private values; empty if it is the
             only part.
-        partitions: the columns that the names of the file's folders give, with the text of all
-            fields of each; None as text stands for a missing value.
+        partitions: the further columns ``key`` that folders named ``key=value`` give to all rows of
+            the file, each with its text ``value``; None in place of the text is a missing value.
         row_group: the index of the row group; None for the whole file.
         span: the byte offsets at which the records of a section of a CSV file start and end; None
             for the whole file.
@@ -82,7 +82,7 @@ def is_csv(source: str) -> bool:
 
 
 def is_parquet(source: str) -> bool:
-    """Return whether a source is a folder, or one or several Parquet files by its name."""
+    """Return whether a source is a folder, or is named as one or several Parquet files."""
     if source.lower().endswith(PARQUET_SUFFIX) or store_scheme(source) or has_wildcard(source):
         return True
     return storage_of(source).is_folder(source)

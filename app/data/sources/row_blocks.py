@@ -91,7 +91,8 @@ def opening(
 
     Args:
         path: the path of the file.
-        invalid: the message for a broken file, or for an error without a message of the system.
+        invalid: the message for a broken file, or for an error for which the operating system gives
+            no message.
         broken: the classes of errors that a broken file raises.
         name: the name of the file in the message; the path if it is empty.
 

@@ -104,7 +104,7 @@ class DaskEngine:
         Args:
             complete: a pure function that returns a part with its value.
             held: the parts in memory, which are freed.
-            given: the value of each part, in order.
+            given: the value for each part, for example the numbers of the part's persons.
 
         """
         futures = cast("list[Future]", held.parts)

@@ -91,7 +91,7 @@ class Engine(Protocol):
         Args:
             complete: a pure function that returns a part with its value.
             held: the parts in memory, which are freed.
-            given: the value of each part, in order.
+            given: the value for each part, for example the numbers of the part's persons.
 
         """
         ...

@@ -1,14 +1,14 @@
 """The keyed fingerprint of all rows in any order, as a sum over parts of the rows.
 
-Each row with its label is hashed to 128 bits by AES in CBC mode without an initial vector, under
-its own key. This is a pseudo-random function of rows of the same length. The hashes are added
-modulo ``2**128``. The published fingerprint is the HMAC-SHA-256 of the sum and of the numbers of
-rows and columns, under the fingerprint's key. It depends on the rows and how often each occurs, but
-not on their order, and reveals nothing about them.
+Each row with its label is hashed to 128 bits by AES in CBC mode without an initial vector, under a
+secret key that is used for these hashes only. This is a pseudo-random function of rows of the same
+length. The hashes are added modulo ``2**128``. The published fingerprint is the HMAC-SHA-256 of the
+sum and of the numbers of rows and columns, under the fingerprint's key. It depends on the rows and
+how often each occurs, but not on their order, and reveals nothing about them.
 
-If a column names persons, the keyed digest of the row's person is used as the initial vector, under
-a key of its own. Since AES is a permutation, this is the hash of a row with one more block before
-it, where the digest determines the block and the block determines the digest.
+If a column names persons, the keyed digest of the row's person is used as the initial vector, and
+the hashes have another key. The hash is then that of the row and one more block in front of it.
+Since AES is a permutation, two persons have the same block only if they have the same digest.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class LocalEngine:
         Args:
             complete: a pure function that returns a part with its value.
             held: the parts in memory, which are freed.
-            given: the value of each part, in order.
+            given: the value for each part, for example the numbers of the part's persons.
 
         """
         found = Held([complete(*pair) for pair in zip(held.parts, given, strict=True)])

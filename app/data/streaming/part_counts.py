@@ -161,7 +161,8 @@ class Tallying:
     """The sum of a function of one row over all rows, from which a hypothesis can be drawn.
 
     Attributes:
-        tally: the function; returns its sum over some encoded rows with their labels, as integers.
+        tally: returns the sum of the function over some encoded rows with their labels, as
+            integers.
         coding: the encoding of rows as bytes.
         unit_count: the number u of units in a row of weight 1; 1 if rows have no weights.
 
@@ -172,9 +173,9 @@ class Tallying:
     unit_count: int = 1
 
     def of(self, part: PackedRows) -> Tally:
-        """Return the sum over the rows of one part, each row multiplied by its integer weight.
+        """Return the weighted sum of the function over the rows of one part.
 
-        The unit of weights is ``1 / unit_count``.
+        The weight of a row is an integer, in units of ``1 / unit_count``.
         """
         found, total = [], 0
         for weight, rows in part.weighed():
@@ -201,7 +202,7 @@ class Verified(Generic[CountsT, ResultT]):
     """A count over rows that are read again, with a summary that shows whether they changed.
 
     Attributes:
-        counting: the count.
+        counting: the computation that counts the rows of each part.
 
     """
 
@@ -322,14 +323,14 @@ class VectorSum:
     """The sum over all rows of a function of a row's vector, label and person's number of rows.
 
     Attributes:
-        total: the function; returns its sum over some rows as integers.
+        total: returns the sum of the function over some rows, as integers.
 
     """
 
     total: TotalOfVectors
 
     def of(self, part: Vectors) -> NDArray[np.int64]:
-        """Return the sum of the integer vectors of one part's rows."""
+        """Return the sum of the function over the rows of one part."""
         persons = part.persons
         row_counts = None if persons is None else persons.row_counts(slice(None))
         return self.total(part.vectors, part.labels, row_counts)
@@ -365,7 +366,7 @@ def draw_counting(
 
 @dataclass(frozen=True, slots=True)
 class PlacedCodes:
-    """The rows of some chunks, which are encoded for a hypothesis class at each access.
+    """The rows of some chunks, which are encoded for a hypothesis class when they are read.
 
     Attributes:
         placed: packed rows, sorted by chunk.

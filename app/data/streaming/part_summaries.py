@@ -1,6 +1,8 @@
 """One part of the private rows: read once, packed into bytes, and summarised.
 
-A part is a file of the source, or a section of a file. Summaries can be combined in any order, and
+A part is a file of the source, or a section of a file. The summary of a part has its number of
+rows, the values that occur in each feature, and the sum of the rows' keyed hashes, from which the
+fingerprint (a keyed digest) of all rows is computed. Summaries can be combined in any order, and
 the result is exact.
 """
 
@@ -152,7 +154,7 @@ class SummarisedPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TakenRows(Generic[TakenT]):
-    """The converted rows of one part, with their summary; secret, and never shown by ``repr``.
+    """The rows of one part, converted by a given function; secret, and never shown by ``repr``.
 
     Attributes:
         blocks: the converted rows, in consecutive blocks.

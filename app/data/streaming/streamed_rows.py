@@ -1,10 +1,11 @@
 """Private rows that a release reads in parts, because it needs only counts of them.
 
 If the rows themselves are needed later, for example to draw a classifier, they are read into memory
-then. Before anything is drawn from them, their fingerprint is compared with the one of the rows
-with which the release was opened.
+then. Before anything is drawn from them, their fingerprint (a keyed digest of all rows) is compared
+with that of the rows with which the release was opened.
 
-There are two kinds of fingerprint: a sum over rows, and a digest of the sorted rows.
+There are two kinds of fingerprint: one computed from the sum of the keyed hashes of all rows, and
+one computed from the sorted rows.
 """
 
 from __future__ import annotations
@@ -244,9 +245,10 @@ class StreamedRows:
     def as_vectors(
         self, vectors: Callable[[NDArray[np.float64]], NDArray[np.int16]]
     ) -> Iterator[SumOfVectors]:
-        """Yield a function that sums over all rows, which are read again and kept as vectors.
+        """Yield a function that returns the sum of any given function of one row over all rows.
 
-        Noisy gradient descent computes such a sum in every step.
+        The rows are read again, and kept as integer vectors. Noisy gradient descent needs such a
+        sum in every step.
 
         Args:
             vectors: a function that maps rows, encoded by the public schema, to integer vectors,
