@@ -1,10 +1,10 @@
 """Backup, restore and retirement of a ledger, so that no spent budget is forgotten.
 
 A copy becomes outdated with the next answer of its ledger. So every copy that is made here ends
-with the entry ``ReleaseClosed``: whatever server opens it, it gives no new answer and draws
-nothing. It can continue only by ``restore``, and only in two cases: the original ledger is retired,
-and the operator gives the code that was printed at the retirement; or the operator gives the hash
-of the newest entry that was ever noted, and the copy ends with this entry.
+with the entry ``ReleaseClosed``: whatever server opens it, it gives no new answer and makes no
+random choice. It can continue only by ``restore``, and only in two cases: the original ledger is
+retired, and the operator gives the code that was printed at the retirement; or the operator gives
+the hash of the newest entry that was ever noted, and the copy ends with this entry.
 
 A copy is an SQLite file, whichever kind of database its ledger uses, and can be restored to either
 kind. Nothing is ever overwritten. A file is written under a temporary name, verified, and then

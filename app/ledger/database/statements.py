@@ -7,6 +7,9 @@ Private values (secrets, models, noise) are stored in the database, and ledger e
 keyed hashes.
 
 A stability test decides, with noise, whether the models agree clearly enough for a stable answer.
+Releases with scores stop after a number of failed tests, the cutoff.
+
+A client may send an idempotency key with a query, so that a repeated request is recognised.
 """
 
 from __future__ import annotations
