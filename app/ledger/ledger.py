@@ -205,7 +205,7 @@ class Ledger:
         return every(self._read_answers, query_id, lambda row: row.answer.query_id)
 
     def asked_after(self, number: int) -> list[AskedVector]:
-        """Return the vectors of queries after a number, if answers are given per cell.
+        """Return the queried vectors after a number, in a release that answers each cell once.
 
         Raises:
             LedgerCorruptError: stored vectors are missing or altered.

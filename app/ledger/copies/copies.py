@@ -143,9 +143,10 @@ def back_up(url: str, copy: Path) -> Copied:
 def restore(
     copy: Path, url: str, *, expect_head: str | None = None, code: str | None = None
 ) -> Copied:
-    """Copy a backup to the configured place; it answers again only if the original is retired.
+    """Copy a backup to a new ledger, which gives new answers in two cases only.
 
-    It also answers again if the backup is shown to be the newest state of a lost ledger.
+    In the first case the original was retired, and the code of the retirement is given. In the
+    second case a given hash shows that the backup is the newest state of a lost ledger.
 
     Args:
         copy: a file that ``back_up`` made, or a plain copy of a ledger's file.

@@ -164,7 +164,7 @@ def ledger_database(url: str) -> LedgerDatabase:
 
 
 def turn_to_open(url: str, release_name: str) -> AbstractContextManager[None]:
-    """Hold the lock that lets only one server open a release; the others load the result.
+    """Hold the lock that lets only one server open a release; the others then load it.
 
     Raises:
         ConfigurationError: the database cannot be reached.

@@ -76,7 +76,7 @@ class Sealed(NamedTuple):
 
 
 class Messages:
-    """One server's connection to the other servers of a ledger: it receives, sends, and may lead.
+    """One server's connection to the other servers, by which it sends, receives and may lead.
 
     Every method may wait for the database. All methods must be called on one thread.
     """
@@ -248,6 +248,6 @@ def channel_of(name: bytes) -> str:
 
 
 def notifying(messages: Sequence[Sealed]) -> tuple[str, tuple[str, ...]]:
-    """Return the statement that sends messages, with its values."""
+    """Return the SQL statement that sends messages, with its values."""
     calls = ", ".join(["pg_notify(?, ?)"] * len(messages))
     return f"SELECT {calls}", tuple(part for message in messages for part in message)

@@ -1,9 +1,10 @@
 """PostgreSQL as a ledger's database: every part that differs from SQLite.
 
-Several servers may have one ledger open. They are ordered by one advisory lock of the database.
-Every write transaction takes this lock before its first read, and PostgreSQL releases the lock when
-the transaction or the connection ends. No other server writes meanwhile, so all statements of such
-a transaction see the same committed rows, including those of the previous transaction.
+Several servers may have one ledger open. Their writes are ordered by one advisory lock of the
+database. Every write transaction takes this lock before its first read, and PostgreSQL releases the
+lock when the transaction or the connection ends. No other server writes meanwhile, so all
+statements of such a transaction see the same committed rows, including those of the previous
+transaction.
 
 Another lock lets one process at a time draw what a release publishes once: its classifier, and its
 statistics table (noisy numbers of rows).

@@ -310,7 +310,7 @@ def read_newest_checkpoint(connection: Connection, release_number: int) -> Check
 
 
 def read_keys(connection: Connection, release_number: int, after: bytes) -> list[KeyRow]:
-    """Return a page of the stored idempotency keys after ``after``, in order."""
+    """Return a page of the stored idempotency keys, by digest, after digest ``after``."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     return [checked_key(row) for row in connection.execute(_KEYS, at)]
 

@@ -3,7 +3,7 @@
 The meaning of a kind never changes and a kind is never removed. If fields change, a new version of
 the kind is added, so that every ledger ever written can always be read. Costs and other real
 numbers are exact decimal or rational strings. In place of a private value an entry contains its
-digest, a hash (HMAC) whose key is the release's secret.
+digest, a keyed hash (HMAC).
 
 A stability test decides, with noise, whether the models agree clearly enough for a stable answer.
 Some of these tests compare each query's distance with a threshold, to which secret noise is added.
@@ -82,7 +82,7 @@ class ReleaseOpened(Event, frozen=True):
             the models stop; None if the mechanism has no cutoff.
         parameters: every other public parameter and the schema, as canonical strings by name; at a
             restart the settings are compared with them.
-        fingerprint: the keyed fingerprint of the private rows, hexadecimal.
+        fingerprint: a keyed hash of all private rows, hexadecimal.
         private_digests: the keyed digest of each private value that is written in the same
             transaction, by its name.
 
@@ -227,7 +227,7 @@ class GenerationAppended(Event, frozen=True):
         cutoff: T_g, the number of unstable answers after which the generation stops voting.
         joins_at: the number of the period at whose tick (scheduled update) the generation joins the
             vote, if the set of voting generations is not full.
-        fingerprint: the keyed fingerprint of its rows, hexadecimal, with a secret of this
+        fingerprint: a keyed hash of all its rows, hexadecimal; the key is a secret of this
             generation.
         private_digests: the keyed digest of its stored rows, by the stored name.
 
@@ -249,6 +249,8 @@ class GenerationAppended(Event, frozen=True):
 
 class GenerationAppended2(GenerationAppended, frozen=True, kw_only=True):
     """The ledger entry (version 2) for a batch of rows whose budget differs from the default.
+
+    The default is the budget for which the release's table of hit probabilities was computed.
 
     Attributes:
         account: the numbers from which the generation's cutoff is computed (Theorem G in
@@ -417,8 +419,8 @@ class StudentPublished(Event, frozen=True):
     """The ledger entry for a published student, a classifier trained on the released answers.
 
     Attributes:
-        classifier: the student's document as a string; for an estimator it contains the estimator's
-            name and parameters, and not the fitted model.
+        classifier: the student's document as a string; if the student is a scikit-learn
+            estimator, it contains the estimator's name and parameters, and not the fitted model.
         private_digests: the keyed digest of the fitted estimator, by its stored name; empty if
             there is none.
 

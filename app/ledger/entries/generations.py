@@ -76,7 +76,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
         account: the privacy account from which T_g was computed, if the generation has its own
             budget; otherwise None.
         unstable: the number of unstable answers charged to it: those on which it voted.
-        fingerprint: the keyed fingerprint of its rows, with a secret of this generation.
+        fingerprint: a keyed hash of all its rows; the key is a secret of this generation.
         joins_at: the number of the period at whose tick (scheduled update) it is to join the vote.
         kept_at: the number of the tick at which its rows were last stored.
         labelled_by: the number of the generation whose labelling its rows have; None before it has
