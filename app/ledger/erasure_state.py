@@ -4,8 +4,8 @@ The fact that somebody asked for an erasure is private, so no ledger entry may r
 private value is stored with a keyed digest, by which an alteration is detected; a deletion is not
 detected. There are three kinds, named as follows:
 
-* ``request-00000001`` and so on: erasures and corrections that wait for a tick (scheduled update),
-  which deletes them.
+* ``request-00000001`` and so on: requests for erasures and corrections; the next tick (scheduled
+  update) fulfils and deletes them.
 * ``forgotten-`` and the number of a tick: keyed hashes of the identifiers of the records (or
   persons) that were erased at this tick, kept until the release ends.
 * ``persons-`` and the number of a generation (batch of rows): keyed hashes of the identifiers

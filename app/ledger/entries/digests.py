@@ -86,7 +86,7 @@ class Digests:
         return digests
 
     def of_question(self, vector: bytes, precision: int | None) -> bytes:
-        """Return the keyed hash (32 bytes) of a query: its vector, and label or score.
+        """Return the keyed hash (32 bytes) of a query: its vector, and what it asks for.
 
         Args:
             vector: the canonical bytes of the vector.
