@@ -1,9 +1,9 @@
 """Counts of each API key's new answers and unstable answers.
 
 The counts are stored without a ledger entry. The entries do not say which client asked which query,
-and neither does this table, which has only totals. The counts are written in the transaction of the
-answers that they count, so that both are always consistent. A row may only grow, and has an
-authentication code.
+and neither do the counts, which are totals. The counts are written in the transaction of the
+answers that they count, so that both are always consistent. A count never decreases. Each API key's
+counts have an authentication code, which reveals an alteration.
 
 A stability test decides, with noise, whether an answer is stable; an answer with a score has up to
 two tests.
@@ -68,8 +68,8 @@ def read_key_counts(
         connection: a connection inside a transaction.
         release_number: the number of the release that answered.
         names: the names of API keys; None for every key.
-        digests: the keyed digests of the database, with which a count's authentication code is
-            checked.
+        digests: the functions that compute the database's keyed hashes, for checking the
+            authentication code of a count.
 
     Raises:
         SQLAlchemyError: the database cannot be read.

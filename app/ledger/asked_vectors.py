@@ -1,9 +1,10 @@
 """Recorded query vectors, in releases that answer each public cell only once.
 
 In such a release the row of an answer contains the cell. Each vector that was asked in the cell is
-stored here, once, with the number of the answer that it got. The vectors of one batch of queries
-are one private value, whose digest is in a ``VectorsAsked`` entry. A classifier's public points and
-a student's examples are read from these vectors.
+stored here, once, with the number of the answer that it got. The new vectors of one batch of
+queries are stored together as one private value, and a ``VectorsAsked`` entry contains a keyed hash
+of this value. The public points of a published classifier, and the training examples of a student
+(a classifier that is trained on the answers), are read from these vectors.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ _decoder = msgspec.msgpack.Decoder(list[AskedVector])
 
 
 def asked_body(vectors: Sequence[AskedVector]) -> bytes:
-    """Return query vectors as bytes, for the private state."""
+    """Return query vectors as bytes, the form in which a batch of them is stored."""
     return _encoder.encode(vectors)
 
 
 def asked_of(body: bytes) -> list[AskedVector]:
-    """Return the query vectors that are encoded in bytes from the private state.
+    """Return the query vectors of a batch from the bytes in which it is stored.
 
     Raises:
         LedgerCorruptError: the bytes do not contain query vectors.
@@ -65,13 +66,13 @@ def asked_of(body: bytes) -> list[AskedVector]:
 def read_asked(
     connection: Connection, release_number: int, *, after: int, until: int
 ) -> list[AskedVector]:
-    """Return the queried vectors with numbers in a range, in the order of the queries.
+    """Return the queried vectors after number ``after``, up to ``until``, in order.
 
     Args:
         connection: a connection inside a transaction.
         release_number: the number of the release in the database.
-        after: the number of the vector after which to begin, which must be the last vector of a
-            stored private value; 0 for the beginning.
+        after: the number of the last vector that is left out, which must be the last one of a
+            stored batch; 0 to begin with the first vector.
         until: the number of the last vector that a ledger entry mentions.
 
     Raises:

@@ -4,12 +4,13 @@ The fact that somebody asked for an erasure is private, so no ledger entry may r
 private value is stored with a keyed digest, by which an alteration is detected; a deletion is not
 detected. There are three kinds, named as follows:
 
-* ``request-00000001`` and so on: erasures and corrections that wait for a tick (scheduled update),
-  which deletes them.
-* ``forgotten-`` and the number of a tick: the keyed identities of the records that were erased at
-  this tick, kept until the release ends.
-* ``persons-`` and the number of a generation (batch of rows): the keyed identities of the persons
-  in this generation, kept until the release ends, so that a returning person is recognised.
+* ``request-00000001`` and so on: requests for erasures and corrections; the next tick (scheduled
+  update) fulfils and deletes them.
+* ``forgotten-`` and the number of a tick: keyed hashes of the identifiers of the records (or
+  persons) that were erased at this tick, kept until the release ends.
+* ``persons-`` and the number of a generation (batch of rows): keyed hashes of the identifiers
+  of the persons in this generation, kept until the release ends, so that a returning person is
+  recognised.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ PREFIXES: Final = (REQUEST, TOMBSTONE, PERSONS)
 def persons_pieces(
     opened: ReleaseOpened | None, known: Generations | None
 ) -> Iterator[tuple[int, str, int]]:
-    """Yield the number, storage name and size of the list of persons of each batch of rows.
+    """Yield each batch's number, and the storage name and size in bytes of its list of persons.
 
     Args:
         opened: the release's first entry.

@@ -90,8 +90,8 @@ def open_ledger(
         url: the address, for example ``sqlite:///FILE``.
         create: whether the ledger is opened for writing, and created or migrated if necessary;
             False opens it for reading.
-        name: the name of the release, which may not be opened yet if ``create`` is true; None for
-            the database's first release.
+        name: the name of the release; if ``create`` is true, it may also be the name of a release
+            that is to be opened. None for the database's first release.
         noise: the source of randomness, for a new database's secret.
         secret: the secret of a new database, 32 bytes, if it was drawn already; otherwise None.
 
@@ -159,7 +159,7 @@ class Ledger:
         return self._openings
 
     def require_named(self) -> None:
-        """Raise an error if the database has releases but none with this name.
+        """Raise an error if the database has releases, but not the one that this ledger names.
 
         Raises:
             ConfigurationError: there is no such release; the message names the releases in the
@@ -205,7 +205,7 @@ class Ledger:
         return every(self._read_answers, query_id, lambda row: row.answer.query_id)
 
     def asked_after(self, number: int) -> list[AskedVector]:
-        """Return the vectors of queries after a number, if answers are given per cell.
+        """Return the queried vectors after a number, in a release that answers each cell once.
 
         Raises:
             LedgerCorruptError: stored vectors are missing or altered.
@@ -368,7 +368,7 @@ class Ledger:
             give_back(connection)  # which may be cut off: what was read is true all the same
 
     def is_backup(self) -> bool:
-        """Return whether this ledger is a copy or was moved, so that another may continue.
+        """Return whether this ledger is a copy or was moved, so that another ledger may continue.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.

@@ -126,7 +126,7 @@ def verify_on(
         connection: a connection inside a transaction; rows that are written but not committed yet
             are included.
         release_number: the number of the release in the database.
-        digests: the keyed digests of the database.
+        digests: the functions that compute the database's keyed hashes.
         expect_head: the hash of an entry that the ledger must contain; None for no such test.
 
     Raises:

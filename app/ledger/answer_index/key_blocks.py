@@ -1,10 +1,11 @@
 """The levels and blocks of the index of answers, and the rule that moves items between levels.
 
-A key is the first ``PREFIX_BYTES`` bytes of an answer's keyed digest. An item of the index is a key
-with the answer's number. Each item is in exactly one place: in the list of newest items, or in one
-block of one level. Level L has ``FAN_OUT ** L`` blocks, one for each value of the digest's first
-``4 L`` bits. So block b of a level covers the same digests as ``FAN_OUT`` blocks of the next level,
-of which the first has the number ``FAN_OUT * b``.
+The digest of an answer is the keyed hash of its query's vector (or public cell). A key is the first
+``PREFIX_BYTES`` bytes of a digest. An item of the index is a key with the answer's number. Each
+item is in exactly one place: in the list of newest items, or in one block of one level. The body of
+a block is the bytes of its items, sorted. Level L has ``FAN_OUT ** L`` blocks, one for each value
+of the digest's first ``4 L`` bits. So block b of a level covers the same digests as ``FAN_OUT``
+blocks of the next level, of which the first has the number ``FAN_OUT * b``.
 
 When the list of newest items has ``NEWEST_MAX`` items, they are moved to the blocks of level 1. At
 the same time one block of each level, in turn, is moved to the next level if it is at least half
@@ -49,11 +50,11 @@ class Blocks(Protocol):
     """The interface for reading stored blocks of the index of answers."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return the blocks that are not empty among ``count`` blocks of a level, by number."""
+        """Return the stored blocks among ``count`` of a level, from ``first`` on, by number."""
 
 
 class NoBlocks:
-    """An empty set of stored blocks, used if another server has already written the blocks."""
+    """An empty set of blocks, for updating a copy in memory after another server's write."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
         """Return no blocks of the index."""
@@ -62,18 +63,18 @@ class NoBlocks:
 
 
 def item_of(digest: bytes, number: int) -> bytes:
-    """Return the index item (``ITEM_BYTES``) of an answer: part of its hash, and its number."""
+    """Return the index item (``ITEM_BYTES``) of an answer: its key, and its number."""
     return digest[:PREFIX_BYTES] + number.to_bytes(NUMBER_BYTES, "big")
 
 
 def block_of(digest: bytes, level: int) -> int:
-    """Return the number of the block of a level in which an answer's hash belongs."""
+    """Return the number of the block of a level to which an answer's digest belongs."""
     place = int.from_bytes(digest[:_PLACE_BYTES], "big")
     return place >> _BITS * (LEVELS_MAX - level)
 
 
 def items_in(body: bytes) -> list[bytes]:
-    """Return every index item of a block, in order.
+    """Return every index item in the body of a block, in order.
 
     Raises:
         LedgerCorruptError: the block does not hold whole items.
@@ -89,7 +90,7 @@ def number_of_item(item: bytes) -> int:
 
 
 def numbers_in(body: bytes, digest: bytes) -> list[int]:
-    """Return the numbers of all answers in a block whose key matches a hash.
+    """Return the numbers of all answers in a block whose key is that of a digest.
 
     Raises:
         LedgerCorruptError: the block does not hold whole items.
@@ -114,7 +115,7 @@ def numbers_in(body: bytes, digest: bytes) -> list[int]:
 
 
 def parted(body: bytes, level: int) -> dict[int, bytes]:
-    """Return index items grouped by their block of a level, each block sorted."""
+    """Divide index items among the blocks of a level; return each block's body, by number."""
     items = np.frombuffer(body, np.uint8).reshape(-1, ITEM_BYTES)
     keys = _keys_of(items)
     order = np.argsort(keys, kind="stable")
@@ -163,15 +164,16 @@ def _check_whole(body: bytes) -> None:
 
 
 class KeyImage:
-    """The in-memory copy of the index's newest items and first levels, as committed.
+    """The in-memory copy of the index's newest items, and of its first levels of blocks.
 
     The copy has the contents of the database up to one answer. If the database has later answers,
     the caller adds them in the order of their entries, or reads the whole copy again.
 
     Attributes:
         answered: the number of the newest answer in the copy.
-        earlier: the number of answers that are older than this index; they have the first numbers.
-        depth: the number of the deepest level that has a block.
+        earlier: the number of answers that were recorded before this index existed, and are not in
+            it; they are the first answers of the release.
+        depth: the largest number of a level that has a block; 0 if none has.
 
     """
 
@@ -204,12 +206,12 @@ class KeyImage:
         return len(self._newest) // ITEM_BYTES + len(self._added) >= NEWEST_MAX
 
     def candidates(self, digest: bytes) -> tuple[int, ...]:
-        """Return the numbers of the answers in memory whose key matches a hash."""
+        """Return the numbers of the answers in memory whose key is that of a digest."""
         known = self._known(int.from_bytes(digest[:PREFIX_BYTES], "big"))
         return (*known, *self._in_last_level(digest))
 
     def candidates_of(self, digests: Sequence[bytes]) -> list[int]:
-        """Return the numbers of the answers in memory whose key matches one of several hashes."""
+        """Return the numbers of the answers in memory that have the key of one of some digests."""
         found: list[int] = []
         keys = _keys_in(digests)
         if not self._numbers.keys().isdisjoint(keys):

@@ -1,7 +1,8 @@
 """Reading and writing of the index of recorded answers, on the caller's connection.
 
-The index finds recorded answers by keyed hash. It has a short unsorted list of newest items, and
-several levels of sorted blocks of items.
+The index finds recorded answers by their digest, the keyed hash of the query's vector. An item of
+the index is the first bytes of a digest (the key) with the number of the answer. The newest items
+are in a short unsorted list, and all others in several levels of sorted blocks.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class StoredBlocks:
 
 
 def read_image(connection: Connection, release_number: int, answered: int) -> KeyImage:
-    """Return the stored newest items and first levels of the index.
+    """Return the stored newest items and first levels of blocks of the index, as one copy.
 
     Args:
         connection: a connection inside a transaction.
@@ -185,13 +186,13 @@ def find_recorded(
         connection: a connection inside a transaction.
         release_number: the number of the release that answered.
         vector_digests: the keyed digests of the vectors, 32 bytes each.
-        image: the writer's in-memory copy of the index, up to date in this transaction; None to
-            read the database.
+        image: an in-memory copy of the index, up to date in this transaction; None to read the
+            database.
 
     Raises:
         SQLAlchemyError: the database cannot be read.
         TypeError: a row has a value of a wrong type.
-        LedgerCorruptError: the index has a key whose answer is missing.
+        LedgerCorruptError: an answer that is in the index is missing from the answers table.
 
     """
     if image is not None and len(vector_digests) == 1:
@@ -329,13 +330,13 @@ def earlier_count(connection: Connection, release_number: int, answered: int) ->
 
 
 def newest_digests(connection: Connection, release_number: int) -> list[tuple[bytes, int]]:
-    """Return the keyed hashes and numbers of the newest answers, in order."""
+    """Return the digests and numbers of the answers that are in no block yet, in order."""
     rows = fetch_all(connection, _NEWEST, (release_number,))
     return [(checked_bytes(digest), _number(number)) for digest, number in rows]
 
 
 def every_block(connection: Connection, release_number: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield every block of the index: level, number and items."""
+    """Yield every block of the index: its level, its number, and its items as bytes."""
     level = block = -1
     while page := fetch_all(connection, _EVERY_BLOCK, (release_number, level, level, block)):
         for row in page:

@@ -1,10 +1,10 @@
 """Backup, restore and retirement of a ledger, so that no spent budget is forgotten.
 
 A copy becomes outdated with the next answer of its ledger. So every copy that is made here ends
-with the entry ``ReleaseClosed``: whatever server opens it, it gives no new answer and draws
-nothing. It can continue only by ``restore``, and only in two cases: the original ledger is retired,
-and the operator gives the code that was printed at the retirement; or the operator gives the hash
-of the newest entry that was ever noted, and the copy ends with this entry.
+with the entry ``ReleaseClosed``: whatever server opens it, it gives no new answer and makes no
+random choice. It can continue only by ``restore``, and only in two cases: the original ledger is
+retired, and the operator gives the code that was printed at the retirement; or the operator gives
+the hash of the newest entry that was ever noted, and the copy ends with this entry.
 
 A copy is an SQLite file, whichever kind of database its ledger uses, and can be restored to either
 kind. Nothing is ever overwritten. A file is written under a temporary name, verified, and then
@@ -143,9 +143,10 @@ def back_up(url: str, copy: Path) -> Copied:
 def restore(
     copy: Path, url: str, *, expect_head: str | None = None, code: str | None = None
 ) -> Copied:
-    """Copy a backup to the configured place; it answers again only if the original is retired.
+    """Copy a backup to a new ledger, which gives new answers in two cases only.
 
-    It also answers again if the backup is shown to be the newest state of a lost ledger.
+    In the first case the original was retired, and the code of the retirement is given. In the
+    second case a given hash shows that the backup is the newest state of a lost ledger.
 
     Args:
         copy: a file that ``back_up`` made, or a plain copy of a ledger's file.

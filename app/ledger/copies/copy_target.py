@@ -1,10 +1,11 @@
 """The target database of a copied ledger: reserved first, then filled in one transaction.
 
-A reserved database has empty tables and its own secret. In place of a schema revision it has a mark
-that it is not a ledger yet, so that no server opens it and no release begins there. One transaction
-fills it with all rows, the ledger's secret and the revision, or with none of them.
+A reserved database has empty tables and a secret key of its own. In place of the version of its
+tables (the revision) it has a mark that it is not a ledger yet, so that no server opens it and no
+release begins there. One transaction fills it with all rows, the ledger's secret key and the
+revision, or with none of them.
 
-Every table of the ledger is copied, a block of rows at a time, except the database's own secret.
+Every table of the ledger is copied, a block of rows at a time, except the table of the secret key.
 The tables are in an order in which no row refers to a later one, and rows are in the order of their
 keys, as the triggers of the tables require.
 """
@@ -107,7 +108,7 @@ def row_digests(connection: Connection) -> dict[str, TableDigest]:
 
 
 def is_without_rows(connection: Connection) -> bool:
-    """Return whether every table to which a ledger is copied is empty."""
+    """Return whether all tables that a copy fills with rows are empty."""
     one = literal(1)
     return all(
         connection.execute(select(one).select_from(table).limit(1)).first() is None
@@ -155,7 +156,7 @@ _SET_REVISION: Final = text("UPDATE alembic_version SET version_num = :revision"
 
 
 class Held(Enum):
-    """The state of a target database of a copy: free, reserved or occupied."""
+    """The state of a copy's target database: free, reserved, or with a ledger in it."""
 
     NOTHING = "nothing"
     RESERVED = "reserved"
@@ -166,8 +167,8 @@ class Found(NamedTuple):
     """The result of inspecting the database at an address.
 
     Attributes:
-        held: whether the database is free, reserved or occupied.
-        secret: the database's secret, 32 bytes; None if it has none.
+        held: whether the database is free, reserved, or has a ledger already.
+        secret: the database's secret key, 32 bytes; None if it has none.
 
     """
 

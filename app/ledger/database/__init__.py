@@ -5,7 +5,7 @@ This is the only folder that uses SQLAlchemy's dialects.
 * ``tables.py`` declares the tables.
 * ``database.py`` chooses the kind of database by its address, and has the interface of both kinds.
 * ``sqlite.py`` and ``postgresql.py`` implement the parts in which the two kinds differ.
-* ``open_database.py`` opens or creates a database, and migrates its tables to the newest revision.
+* ``open_database.py`` opens or creates a database, and migrates its tables to the newest version.
 * ``statements.py`` reads entries, answers and private values, page by page.
 * ``key_lookups.py`` finds recorded idempotency keys (of repeated requests) by their digests;
   answers are found by ``app/ledger/answer_index/``.
@@ -15,5 +15,5 @@ This is the only folder that uses SQLAlchemy's dialects.
 * ``hour_counts.py`` stores counts of requests by hour, from all servers of a ledger.
 * ``notifications.py`` sends messages between the servers of one PostgreSQL ledger, and has the lock
   by which one of them is the leader.
-* ``locks.py`` locks files, and lets one process draw at a time.
+* ``locks.py`` locks files, and lets one process at a time draw a classifier or a statistics table.
 """

@@ -1,4 +1,9 @@
-"""The interface of the databases that can hold a ledger."""
+"""The interface of the databases that can hold a ledger.
+
+A release draws its published classifier, and its statistics table (noisy numbers of rows), at
+random and only once. If two processes drew at the same time, the faster result would be published,
+so a lock lets one process at a time draw.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +164,7 @@ def ledger_database(url: str) -> LedgerDatabase:
 
 
 def turn_to_open(url: str, release_name: str) -> AbstractContextManager[None]:
-    """Hold the lock that lets only one server open a release; the others load the result.
+    """Hold the lock that lets only one server open a release; the others then load it.
 
     Raises:
         ConfigurationError: the database cannot be reached.

@@ -3,9 +3,10 @@
 SQLAlchemy's own work for these statements would take several times as long as the statements. The
 errors are the same as SQLAlchemy's.
 
-The module also begins and ends the transactions of the one writer, by the kind of database, and
-converts the errors of a database to Conclave's errors. The conversion covers the calls of the
-database only, so that no error of other code inside a transaction is taken for one of the database.
+The module also begins and ends the transactions that write to the ledger, in a way that depends on
+the kind of database, and converts the errors of a database to Conclave's errors. The conversion
+covers the calls of the database only, so that no error of other code inside a transaction is taken
+for one of the database.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ def find_keys(
         connection: a connection inside a transaction.
         release_number: the number of the release to which the keys were sent.
         key_digests: the keyed digests of the idempotency keys, 32 bytes each.
-        digests: the keyed digests of the database, with which a stored key's authentication code is
-            checked.
+        digests: the functions that compute the database's keyed hashes, for checking the
+            authentication code of a stored key.
 
     Raises:
         SQLAlchemyError: the database cannot be read.

@@ -4,10 +4,11 @@ The lock is an operating system's lock (``flock``) on a separate, empty file, wh
 deleted. The database's own file is never opened for this lock: closing any descriptor of the file
 would drop the locks with which SQLite orders its transactions.
 
-The module also lets one process at a time draw a result that a release publishes once, if its
-ledger is a file. A server, ``conclave learn`` and ``conclave statistics`` may want to draw at the
-same time. Of two draws, the one that finishes first would be published, and the time of a draw may
-depend on its result. The proofs are for a single draw.
+The module also lets one process at a time draw a result that a release publishes once (its
+classifier, or its statistics table of noisy numbers of rows), if its ledger is a file. A server,
+``conclave learn`` and ``conclave statistics`` may want to draw at the same time. Of two draws, the
+one that finishes first would be published, and the time of a draw may depend on its result. The
+proofs are for a single draw.
 """
 
 from __future__ import annotations

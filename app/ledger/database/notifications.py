@@ -1,13 +1,15 @@
 """Messages between the servers of one ledger, and the lock of the server that leads the others.
 
-Messages are sent as notifications of PostgreSQL. A notification is delivered at once, or, if it was
+One server, the leader, answers the queries of all servers: the others send it their queries and
+wait for its answers. Messages are sent as notifications of PostgreSQL, on a channel (a name to
+which a connection listens) for each receiver. A notification is delivered at once, or, if it was
 sent inside a transaction, when the transaction is committed. Any program with access to the
 database could read and send notifications, so each message is encrypted and authenticated with a
 key that is derived from the database's secret.
 
-The lock of the leader is advisory, and PostgreSQL releases it with the connection. No guarantee
-depends on this lock: if there were two leaders, each would still write under the database's write
-lock.
+The lock of the leader is an advisory lock of the database, and PostgreSQL releases it with the
+connection. No guarantee depends on this lock: if there were two leaders, each would still write
+under the database's write lock.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ class Sealed(NamedTuple):
 
 
 class Messages:
-    """One server's connection to the other servers of a ledger: it receives, sends, and may lead.
+    """One server's connection to the other servers, by which it sends, receives and may lead.
 
     Every method may wait for the database. All methods must be called on one thread.
     """
@@ -246,6 +248,6 @@ def channel_of(name: bytes) -> str:
 
 
 def notifying(messages: Sequence[Sealed]) -> tuple[str, tuple[str, ...]]:
-    """Return the statement that sends messages, with its values."""
+    """Return the SQL statement that sends messages, with its values."""
     calls = ", ".join(["pg_notify(?, ?)"] * len(messages))
     return f"SELECT {calls}", tuple(part for message in messages for part in message)

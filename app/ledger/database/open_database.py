@@ -1,4 +1,8 @@
-"""Opening of a ledger's database: its file, its schema revision, its secret."""
+"""Opening of a ledger's database: its file, its schema revision, its secret.
+
+A revision is a version of the database's tables; ``migrations/`` has all of them. The secret is the
+key of the keyed hashes by which stored values are recognised.
+"""
 
 from __future__ import annotations
 

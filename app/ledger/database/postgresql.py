@@ -1,14 +1,18 @@
 """PostgreSQL as a ledger's database: every part that differs from SQLite.
 
-Several servers may have one ledger open. They are ordered by one advisory lock of the database.
-Every write transaction takes this lock before its first read, and PostgreSQL releases the lock when
-the transaction or the connection ends. No other server writes meanwhile, so all statements of such
-a transaction see the same committed rows, including those of the previous transaction.
+Several servers may have one ledger open. Their writes are ordered by one advisory lock of the
+database. Every write transaction takes this lock before its first read, and PostgreSQL releases the
+lock when the transaction or the connection ends. No other server writes meanwhile, so all
+statements of such a transaction see the same committed rows, including those of the previous
+transaction.
 
-The module also checks the triggers of the tables, and the functions that they run. The owner of the
-tables can disable a trigger, drop it, or replace its function, so all three are compared with those
-that the revisions in ``migrations/`` created. A server need not be the owner:
-``docs/postgresql.md`` has the roles.
+Another lock lets one process at a time draw what a release publishes once: its classifier, and its
+statistics table (noisy numbers of rows).
+
+The module also checks the triggers of the tables, which refuse changed and deleted rows, and the
+functions that they run. The owner of the tables can disable a trigger, drop it, or replace its
+function, so all three are compared with those that the revisions in ``migrations/`` created. A
+server need not be the owner: ``docs/postgresql.md`` has the roles.
 """
 
 # ruff: noqa: S608 -- the statements are made of the names of our own tables
@@ -520,9 +524,10 @@ def protection_fault(connection: Connection) -> str | None:
 
 
 def fits(column: Column[object]) -> str | None:
-    """Return an SQL condition that a column's values have the right type, or None.
+    """Return an SQL condition that a column's bytes have the right length, or None.
 
-    PostgreSQL enforces the types of its columns, but not the length of bytes.
+    PostgreSQL enforces the types of its columns, but not the length of bytes. None stands for a
+    column of another type, or without a fixed length.
     """
     length = column.type.length if isinstance(column.type, LargeBinary) else None
     return None if length is None else f"octet_length({column.name}) = {length}"

@@ -1,4 +1,8 @@
-"""Protections of ledger tables against changed rows, which every database must have."""
+"""Protections of ledger tables against changed rows, which every database must have.
+
+Triggers of the database refuse changes and deletions of rows. The functions here find out whether
+the triggers, and the indexes of the tables, are as they were created.
+"""
 
 from __future__ import annotations
 

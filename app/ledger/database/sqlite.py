@@ -4,9 +4,9 @@ The database is in WAL mode with ``synchronous=FULL``, so a commit returns after
 disk. The driver begins no transaction by itself. So ``BEGIN IMMEDIATE`` takes the write lock before
 the first read, and a commit outside a transaction is an error.
 
-The module also checks the triggers of the tables, and the types of stored values. SQLite accepts a
-value of any type in any column and a trigger under any name, so both are compared with those that
-the revisions in ``migrations/`` created.
+The module also checks the triggers of the tables, which refuse changed and deleted rows, and the
+types of stored values. SQLite accepts a value of any type in any column and a trigger under any
+name, so both are compared with those that the revisions in ``migrations/`` created.
 """
 
 # ruff: noqa: S608 -- the statements are made of the names of our own tables

@@ -7,6 +7,9 @@ Private values (secrets, models, noise) are stored in the database, and ledger e
 keyed hashes.
 
 A stability test decides, with noise, whether the models agree clearly enough for a stable answer.
+Releases with scores stop after a number of failed tests, the cutoff.
+
+A client may send an idempotency key with a query, so that a repeated request is recognised.
 """
 
 from __future__ import annotations
@@ -307,7 +310,7 @@ def read_newest_checkpoint(connection: Connection, release_number: int) -> Check
 
 
 def read_keys(connection: Connection, release_number: int, after: bytes) -> list[KeyRow]:
-    """Return a page of the stored idempotency keys after ``after``, in order."""
+    """Return a page of the stored idempotency keys, by digest, after digest ``after``."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     return [checked_key(row) for row in connection.execute(_KEYS, at)]
 

@@ -12,5 +12,5 @@
 * ``newest_entries.py`` computes the newest state from a known state and the later entries, and
   checks the later answers.
 * ``full_check.py`` computes the state again from the first entry while a server runs.
-* ``digests.py`` makes the keyed digests of vectors, keys and rows that entries contain.
+* ``digests.py`` makes the keyed hashes by which entries and tables refer to private values.
 """

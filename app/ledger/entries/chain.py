@@ -1,11 +1,11 @@
 """The hash chain of a ledger: an entry's hash covers its contents and the previous hash.
 
-The contents are written as canonical JSON, which gives every document exactly one byte string.
-Object keys are sorted by code point, there is no space between tokens, and every character outside
-ASCII is escaped. Numbers are integers that every JSON reader can read exactly; a real number is
-written as a string, since programs print real numbers in different ways. Python's
-``json.dumps(document, sort_keys=True, separators=(",", ":"))`` gives the same text, so anyone can
-check a hash with the standard library alone.
+An entry records one event, for example new answers. Its contents are written as canonical JSON,
+which gives every document exactly one byte string. Object keys are sorted by code point, there is
+no space between tokens, and every character outside ASCII is escaped. Numbers are integers that
+every JSON reader can read exactly; a real number is written as a string, since programs print real
+numbers in different ways. Python's ``json.dumps(document, sort_keys=True, separators=(",", ":"))``
+gives the same text, so anyone can check a hash with the standard library alone.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Checkpoints: stored summaries of a ledger's state, so that a start reads few entries.
 
-A checkpoint is a cache and never a source: all its contents follow from the entries up to its own,
-and ``verify`` computes the state from the first entry again and compares. Long texts (the
-parameters in the first entry, a published document) stay in their entries, and the checkpoint
-contains the number and hash of these entries.
+A checkpoint is a cache and never a source: all its contents follow from the entries up to the one
+at which it was written, and ``verify`` computes the state from the first entry again and compares.
+Long texts (the parameters in the first entry, a published document) stay in their entries, and the
+checkpoint contains the number and hash of these entries.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def write_checkpoint(
     Args:
         connection: a connection inside a transaction with the write lock.
         release_number: the number of the release in the database.
-        digests: the keyed digests of the database.
+        digests: the functions that compute the database's keyed hashes.
         state: the state at the newest entry.
 
     Returns:

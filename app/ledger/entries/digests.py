@@ -1,8 +1,14 @@
 """Keyed hashes (digests), by which entries and tables refer to private values and queries.
 
-There are two secret keys. The database's secret, shared by all its releases, is for the digests by
-which vectors, API keys and rows are recognised. The release's secret is for digests of its private
-state. Each use has its own tag, so that a digest of one use is never valid for another.
+There are two secret keys. The database's secret, shared by all its releases, is the key of the
+digests by which vectors, cells, idempotency keys, users, persons and rows are recognised. The
+release's secret is the key of the digests of its private state. Each use of a key has its own tag
+(a fixed text before the hashed bytes), so that a digest of one use is never valid for another.
+
+A fingerprint is a keyed hash of all private rows of a release, or of one generation (batch of
+rows), by which a restarted server recognises the rows.
+
+A client may send an idempotency key with a query, so that a repeated request is recognised.
 """
 
 from __future__ import annotations
@@ -80,7 +86,7 @@ class Digests:
         return digests
 
     def of_question(self, vector: bytes, precision: int | None) -> bytes:
-        """Return the keyed hash (32 bytes) of a query: its vector, and label or score.
+        """Return the keyed hash (32 bytes) of a query: its vector, and what it asks for.
 
         Args:
             vector: the canonical bytes of the vector.
@@ -119,7 +125,10 @@ class Digests:
         return hmac.digest(self._secret, _KEPT_KEY + kept, "sha256")
 
     def marks(self, row: KeyRow, release_number: int) -> bool:
-        """Return whether a stored key's authentication code is right; early versions wrote none."""
+        """Return whether a stored idempotency key's authentication code is right.
+
+        The result is true for a key of an early version, which stored no code.
+        """
         if row.mark is None:
             return True
         computed = self.of_kept_key(

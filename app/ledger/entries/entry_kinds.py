@@ -2,11 +2,16 @@
 
 The meaning of a kind never changes and a kind is never removed. If fields change, a new version of
 the kind is added, so that every ledger ever written can always be read. Costs and other real
-numbers are exact decimal or rational strings. Private values are mentioned only by their HMAC with
-the release's secret.
+numbers are exact decimal or rational strings. In place of a private value an entry contains its
+digest, a keyed hash (HMAC).
 
 A stability test decides, with noise, whether the models agree clearly enough for a stable answer.
 Some of these tests compare each query's distance with a threshold, to which secret noise is added.
+Releases with scores stop after a number of failed tests, the cutoff.
+
+Some releases accept rows in batches, called generations. At a tick (scheduled update) generations
+join the vote, and erased records are removed. A period is the time between two ticks on the clock;
+periods are counted since 1970.
 """
 
 from __future__ import annotations
@@ -77,7 +82,7 @@ class ReleaseOpened(Event, frozen=True):
             the models stop; None if the mechanism has no cutoff.
         parameters: every other public parameter and the schema, as canonical strings by name; at a
             restart the settings are compared with them.
-        fingerprint: the keyed fingerprint of the private rows, hexadecimal.
+        fingerprint: a keyed hash of all private rows, hexadecimal.
         private_digests: the keyed digest of each private value that is written in the same
             transaction, by its name.
 
@@ -220,9 +225,9 @@ class GenerationAppended(Event, frozen=True):
         delta: the whole delta for each of its records, an exact decimal or rational.
         shares: the epsilon and delta of each mechanism that is charged, by the mechanism's name.
         cutoff: T_g, the number of unstable answers after which the generation stops voting.
-        joins_at: the period of the clock at whose tick (scheduled update) the generation joins the
-            vote, if there is room.
-        fingerprint: the keyed fingerprint of its rows, hexadecimal, with a secret of this
+        joins_at: the number of the period at whose tick (scheduled update) the generation joins the
+            vote, if the set of voting generations is not full.
+        fingerprint: a keyed hash of all its rows, hexadecimal; the key is a secret of this
             generation.
         private_digests: the keyed digest of its stored rows, by the stored name.
 
@@ -245,10 +250,12 @@ class GenerationAppended(Event, frozen=True):
 class GenerationAppended2(GenerationAppended, frozen=True, kw_only=True):
     """The ledger entry (version 2) for a batch of rows whose budget differs from the default.
 
+    The default is the budget for which the release's table of hit probabilities was computed.
+
     Attributes:
-        account: the Renyi order, the price of an unstable answer and the parts of delta from which
-            the generation's cutoff is computed (Theorem G in
-            ``app/privacy/generations/accounts_proof.md``), as exact rationals by name.
+        account: the numbers from which the generation's cutoff is computed (Theorem G in
+            ``app/privacy/generations/accounts_proof.md``), as exact rationals by name: the order of
+            the Renyi divergence, the cost of an unstable answer, and the two parts of delta.
 
     """
 
@@ -259,10 +266,12 @@ class GenerationAppended2(GenerationAppended, frozen=True, kw_only=True):
 
 
 class LabellingDrawn(Event, frozen=True):
-    """The ledger entry for the labels of a batch of rows, drawn from it or an earlier batch.
+    """The ledger entry by which the rows of a generation get the labels for its training.
+
+    A labelling is the rule that gives the rows these labels.
 
     Attributes:
-        number: the number of the generation (batch of rows) that gets the labels.
+        number: the number of the generation whose rows get the labels.
         of: the number of the generation from whose rows the labelling was drawn; equal to
             ``number`` if it was drawn from the same generation, or if rows keep their labels.
         private_digests: the keyed digest of the drawn labelling, or of the noisy counts from which
@@ -285,8 +294,8 @@ class SlotsChanged(Event, frozen=True):
 
     Attributes:
         tick: the number of the tick, from 1 without gaps.
-        period: the number of whole periods of the setting ``generations.tick`` since 1970 on the
-            clock.
+        period: the number of whole periods since 1970; the setting ``generations.tick`` is the
+            length of a period.
         private_digests: the keyed digest of the stored rows of every generation that has not
             retired, by the name that :func:`slots_name` gives.
 
@@ -389,7 +398,7 @@ class ClassifierPublished2(ClassifierPublished, frozen=True, kw_only=True):
     """The ledger entry (version 2) for the classifier as improved by one batch of rows.
 
     It follows the entry for the labels of this generation (batch of rows), before the tick
-    (scheduled update) at which both take effect.
+    (scheduled update) at which the generation joins the vote.
 
     Attributes:
         number: the number of the generation on whose rows the classifier was improved.
@@ -410,8 +419,8 @@ class StudentPublished(Event, frozen=True):
     """The ledger entry for a published student, a classifier trained on the released answers.
 
     Attributes:
-        classifier: the student's document as a string; for an estimator it contains the estimator's
-            name and parameters, and not the fitted model.
+        classifier: the student's document as a string; if the student is a scikit-learn
+            estimator, it contains the estimator's name and parameters, and not the fitted model.
         private_digests: the keyed digest of the fitted estimator, by its stored name; empty if
             there is none.
 

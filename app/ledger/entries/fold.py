@@ -9,7 +9,8 @@ relabelling rule and of a classifier.
 
 Models can give scores in place of labels. A stability test then decides, with noise, whether the
 scores agree on one bin (interval of scores). If it fails, a second test is made with bins shifted
-by half a bin. Each failed test uses one unit of the cutoff.
+by half a bin. The models stop after a number of failed tests, the cutoff; each failed test uses one
+unit of it.
 
 Some stability tests compare each query's distance with a threshold, to which secret noise is added;
 this noise is drawn again after an unstable answer.

@@ -6,7 +6,8 @@ hashes and counters of every entry again, and records which answers used units o
 ``conclave verify`` it does not check the other tables.
 
 A stability test decides, with noise, whether an answer is stable. With labels each answer has one
-test, and with scores up to two; each failed test uses one unit of the cutoff.
+test, and with scores up to two. The models stop after a number of failed tests, the cutoff; each
+failed test uses one unit of it.
 """
 
 from __future__ import annotations

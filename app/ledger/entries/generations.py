@@ -4,9 +4,10 @@ The state is computed from ledger entries, by pure functions that process one ev
 event that may not follow. An unstable answer is charged to every generation that voted. If a
 generation must join the vote or retire next, the state says so, and no other event may come before.
 
-A tick is a scheduled update, at which generations join. A labelling is the rule by which a
-generation's rows get the labels on which its models are trained. The quorum is the least number of
-generations that must vote; with fewer, queries are not answered.
+A tick is a scheduled update, at which generations join. A period is the time between two ticks on
+the clock; periods are counted since 1970. A labelling is the rule by which a generation's rows get
+the labels on which its models are trained. The quorum is the least number of generations that must
+vote; with fewer, queries are not answered.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
         account: the privacy account from which T_g was computed, if the generation has its own
             budget; otherwise None.
         unstable: the number of unstable answers charged to it: those on which it voted.
-        fingerprint: the keyed fingerprint of its rows, with a secret of this generation.
-        joins_at: the period of the clock at whose tick (scheduled update) it is to join the vote.
+        fingerprint: a keyed hash of all its rows; the key is a secret of this generation.
+        joins_at: the number of the period at whose tick (scheduled update) it is to join the vote.
         kept_at: the number of the tick at which its rows were last stored.
         labelled_by: the number of the generation whose labelling its rows have; None before it has
             labels.
@@ -131,12 +132,13 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         all: all generations, in the order of their numbers.
         tick: the number of the newest tick (scheduled update); 0 before the first.
-        period: the period of the clock at this tick.
+        period: the number of the period at this tick.
         erased: the number of records that were erased at ticks, if ticks publish it.
         active_set: the number of the set of generations that votes; every tick, join and retirement
             begins a new set.
         joining: the numbers of the generations that must join in the next entry.
-        is_drawing: whether the newest entry drew a labelling, which a tick must follow.
+        is_drawing: whether a labelling was drawn and the entry of the tick that must follow it, in
+            the same transaction, was not appended yet.
 
     """
 
@@ -195,7 +197,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         """Return the waiting batches of rows that join the vote at a scheduled update.
 
         Args:
-            period: the period of the clock at the update.
+            period: the number of the period at the update.
             cohort: the number of first generations that join together; 0 if each joins by itself.
 
         """
@@ -277,9 +279,9 @@ def may_vote(opened: ReleaseOpened, known: Generations) -> bool:
 
 
 def table_of(opened: ReleaseOpened) -> tuple[Fraction, Fraction, int]:
-    """Return the epsilon, delta and cutoff for which the release's stability table was made.
+    """Return the epsilon, delta and cutoff for which the one table of all generations was made.
 
-    The table has the probabilities of an unstable answer.
+    The table has the probability of an unstable answer for each distance.
     """
     epsilon, delta, cutoff, *_ = opened.parameters[TABLE].split()
     return exact(epsilon), exact(delta), int(cutoff)
@@ -381,7 +383,7 @@ def account_of(bought: GenerationAppended2 | Generation) -> ProfileAccount:
     """Return the privacy account of a batch of rows whose budget differs from the default.
 
     Raises:
-        IllegalError: the recorded numbers are not a privacy account.
+        IllegalError: the recorded numbers do not make a valid privacy account.
 
     """
     epsilon, delta = bought.shares.get(ANSWERS, ("0", "0"))

@@ -2,9 +2,10 @@
 
 For answers with scores there is an additional rule. A stability test decides, with noise, whether
 enough of the models' scores lie in one bin of a histogram. A query has up to two tests: one of the
-plain histogram and, if it fails, one of a histogram whose bins are shifted by half a bin. Each
-failed test uses one unit of the cutoff; if the first test uses the last unit, there is no second.
-So the number of units that an answer used follows from the answer, and the rule checks this.
+plain histogram and, if it fails, one of a histogram whose bins are shifted by half a bin. The
+models stop after a number of failed tests, the cutoff. Each failed test uses one unit of it; if the
+first test uses the last unit, there is no second. So the number of units that an answer used
+follows from the answer, and the rule checks this.
 """
 
 from __future__ import annotations

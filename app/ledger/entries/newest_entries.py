@@ -47,7 +47,7 @@ def check_answers(
     """Check that the answers table has exactly the answers of the entries.
 
     A vector whose recorded answer is lost would get a new answer. Of the answers up to the known
-    state only the last one is checked, since triggers keep their numbers without gaps.
+    state only the last one is checked, since triggers of the database refuse gaps in the numbers.
 
     Args:
         connection: a connection that sees the database at one moment.

@@ -51,9 +51,9 @@ class Compared(NamedTuple):
     """A ledger that was compared with its note outside the database, and is not older.
 
     Attributes:
-        behind: one line for each closed release that lacks noted entries; the head file belongs to
-            another ledger in which the release continues.
-        unnoted: one line if the head file has no note of this release; otherwise empty.
+        behind: a line of text for each closed release that lacks noted entries; in this case the
+            head file belongs to another ledger, in which the release continues.
+        unnoted: a line of text if the head file has no note of this release; otherwise empty.
 
     """
 
