@@ -1,8 +1,9 @@
 """A fast path for queries of one vector, whose request headers were seen before.
 
 The fast path avoids the web framework. If a query would be refused, the ordinary path handles it
-from the start, so nothing is counted, logged or charged here before the query is in the queue. If
-the writer decides to give no answer, the ordinary path sends the refusal.
+from the start, so nothing is counted, logged or charged here before the query is in the queue of
+the writer (the one thread that decides queries). If the writer decides to give no answer, the
+ordinary path sends the refusal.
 """
 
 from __future__ import annotations

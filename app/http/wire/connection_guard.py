@@ -10,7 +10,8 @@ When the server ends, a connection still answers everything that arrived on it, 
 unread byte of it.
 
 Uvicorn has no such deadlines, and the parts of Uvicorn that this module uses are not a public
-interface: ``pyproject.toml`` pins its version (ADR 0014).
+interface: ``pyproject.toml`` therefore requires one fixed version of Uvicorn (``docs/adr``, number
+0014).
 """
 
 from __future__ import annotations

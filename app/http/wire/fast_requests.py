@@ -82,7 +82,7 @@ class PlainRoute(Protocol):
     """The interface of a route that answers requests on the fast path, past the web framework."""
 
     def admit(self, scope: Scope) -> object | None:
-        """Return the common properties of requests with these headers; None if they vary.
+        """Return what requests with equal headers have in common; None if each must be checked.
 
         Args:
             scope: the ASGI scope of a request with one Content-Length, as the web server made it.
@@ -202,7 +202,7 @@ class Exchange:
         self.connection.end_exchange()
 
     def go_on(self, told: Mapping[str, object]) -> None:
-        """Pass the request to the web framework, with additions to its ASGI scope."""
+        """Pass the request to the web framework, with ``told`` added to its ASGI scope."""
         self.leave()
         connection = self.connection
         own = {"server": connection.server, "client": connection.client}
