@@ -1,4 +1,8 @@
-"""``conclave verify``: recompute the state of a ledger from its first entry."""
+"""``conclave verify``: recompute the state of a ledger from its first entry.
+
+The noise table of a release has the probability of an unstable answer for each distance. It is
+stored in the ledger, or proved to keep the promise by a short list of numbers (the certificate).
+"""
 
 from __future__ import annotations
 
