@@ -162,7 +162,7 @@ def asker_of(scope: Scope) -> Asker | None:
 
 
 def key_field(caller: Caller | None) -> dict[str, str]:
-    """Return the log field that names the sender of a request, if it sent a key or token."""
+    """Return the log field with the name of a request's sender; empty if it is unknown."""
     return {} if caller is None else {"key": caller.name}
 
 

@@ -194,7 +194,7 @@ class GuardedProtocol(HttpToolsProtocol):
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Set a deadline for reading and discarding the rest of a body that nobody reads."""
+        """Set a deadline for receiving the rest of a body that no route reads; it is discarded."""
         if self._is_in_message and self._receive_due == math.inf:
             self._receive_due = self.loop.time() + self.guard.limits.body_seconds_max
         super().on_response_complete()

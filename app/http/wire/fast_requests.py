@@ -93,7 +93,7 @@ class PlainRoute(Protocol):
         """Start to answer a request; return False if the web framework must handle it."""
 
     def settle(self, exchange: Exchange, result: object) -> None:
-        """Send the reply to a request, given its result."""
+        """Send the reply to a request, given the result: the decision on a query, or an error."""
 
 
 class _Nobody:
@@ -107,7 +107,9 @@ _NOBODY: Final = _Nobody()
 
 
 class Exchange:
-    """One request and its reply, past the web framework, used as a future by the answering service.
+    """One request and its reply, past the web framework.
+
+    The answering service sets its result on this object, as on an asyncio future.
 
     Attributes:
         head: the request's parsed headers.
