@@ -75,7 +75,7 @@ class Identity:
         return told
 
     def telling(self, send: Send) -> Send:
-        """Return ``send`` wrapped so that it adds these identifiers to the reply's headers."""
+        """Return ASGI's ``send``, extended to add these identifiers to a reply's headers."""
 
         async def tell(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -61,7 +61,7 @@ class Head:
     Attributes:
         body_bytes: the number of bytes of the body that follows.
         scope: the ASGI scope of a request with these headers, as the web server made it.
-        route: the route's fast path, which answers such requests past the web framework.
+        route: the route's fast path, which answers such requests without the web framework.
         allowed: the route's result of checking these headers.
 
     """
@@ -79,7 +79,7 @@ class Head:
 
 
 class PlainRoute(Protocol):
-    """The interface of a route that answers requests on the fast path, past the web framework."""
+    """The interface of a route that can answer requests without the web framework."""
 
     def admit(self, scope: Scope) -> object | None:
         """Return what requests with equal headers have in common; None if each must be checked.
@@ -107,7 +107,7 @@ _NOBODY: Final = _Nobody()
 
 
 class Exchange:
-    """One request and its reply, past the web framework.
+    """One request and its reply, without the web framework.
 
     The answering service sets its result on this object, as on an asyncio future.
 
@@ -244,7 +244,7 @@ class PlainProtocol(GuardedProtocol):
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer a request past the web framework if its headers are known; else parse it."""
+        """Answer a request without the web framework if its headers are known; else parse it."""
         is_between = self._is_between
         if is_between and data.startswith(_POST):
             end = data.find(_END_OF_HEAD) + len(_END_OF_HEAD)
@@ -352,7 +352,7 @@ def guarded(limits: Limits, routes: Sequence[PlainRoute] = ()) -> type[GuardedPr
 
     Args:
         limits: the limits on connections.
-        routes: the fast paths of routes, which answer requests past the web framework; if empty,
+        routes: the fast paths of routes, which answer requests without the web framework; if empty,
             every request is parsed.
 
     """
