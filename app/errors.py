@@ -99,7 +99,7 @@ class ReleaseMismatchError(ConfigurationError):
 
 
 class UnknownRowsError(ReleaseMismatchError):
-    """The private rows have another hash than at the opening, by an earlier version of Conclave.
+    """The private rows have another hash than when an older version of Conclave opened the release.
 
     Either the rows differ, or this version of Conclave reads equal rows differently.
     """

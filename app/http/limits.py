@@ -1,8 +1,8 @@
 """Every maximum of the HTTP layer, with the unit in its name.
 
 A stream is a long request: of many queries, or for events (the budget after every change, and the
-outlook, which forecasts when it is used up). The module also counts open streams of queries, each
-of which may use a few megabytes for hours.
+outlook, a forecast of when the budget is used up). The module also counts open streams of queries,
+each of which may use a few megabytes for hours.
 """
 
 from __future__ import annotations

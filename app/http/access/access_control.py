@@ -185,7 +185,7 @@ class Access:
     tokens: Tokens | None = None
 
     async def identify(self, headers: Headers, needed: Role, *, writes: bool) -> Caller | None:
-        """Return the sender of a request, even without the role; None if the server has no keys.
+        """Return the sender of a request, whether it has the role or not; None without API keys.
 
         Args:
             headers: the headers of the request.
