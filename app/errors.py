@@ -4,6 +4,9 @@ Once a release is open, neither the occurrence nor the text of an error depends 
 Before a release is open, errors in reading its rows are shown on the operator's terminal only; they
 name a column and the number of a row, and never a value.
 
+A release with a share of epsilon for statistics publishes one table of noisy counts (the statistics
+table), from which it answers questions about rules, called hypotheses.
+
 ::
 
     ConclaveError
@@ -12,9 +15,9 @@ name a column and the number of a row, and never a value.
     │   ├── HeadFileError           the ledger is older than its head file, or the file is bad
     │   ├── NoLedgerError           the ledger to be read does not exist
     │   └── ReleaseMismatchError    the ledger contains another release
-    │       └── UnknownRowsError    its rows differ, or were read differently
+    │       └── UnknownRowsError    the private rows differ, or were read differently
     ├── VerificationError           a tested condition does not hold, exit 1
-    │   └── NotExportableError      a classifier that the format cannot express
+    │   └── NotExportableError      a classifier that the export format cannot express
     ├── MachineError                memory, a file, a thread or a process was refused
     ├── RequestError                caller: refused before any charge
     │   ├── MalformedBodyError      malformed-body
@@ -26,13 +29,14 @@ name a column and the number of a row, and never a value.
     │   ├── KeyLimitError           an API key's limit of answers is reached
     │   ├── NotPublishedError       no classifier yet
     │   ├── NoStatisticsError       no share of epsilon for statistics
-    │   ├── StatisticsNotOpenError  no table yet
+    │   ├── StatisticsNotOpenError  no statistics table yet
     │   ├── InvalidHypothesisError  names the hypothesis
     │   ├── UnauthorizedError
     │   └── ForbiddenError
     ├── UnavailableError            server: no answer was released, retry
     │   ├── LedgerUnavailableError
     │   ├── SwitchingError
+    │   ├── WaitingError            too few generations vote yet
     │   └── OpeningError
     └── IntegrityError              stop serving
         ├── InvariantError          a guarantee of Conclave's own code is broken
@@ -95,7 +99,10 @@ class ReleaseMismatchError(ConfigurationError):
 
 
 class UnknownRowsError(ReleaseMismatchError):
-    """The rows cannot be matched with those of a release that an earlier version opened."""
+    """The private rows have another hash than when an older version of Conclave opened the release.
+
+    Either the rows differ, or this version of Conclave reads equal rows differently.
+    """
 
 
 class VerificationError(ConclaveError):
@@ -163,13 +170,13 @@ class InvalidFeaturesError(RequestError):
 
 
 class IdempotencyConflictError(RequestError):
-    """An idempotency key was already used with another vector."""
+    """An idempotency key (a client's name for a query) was used before with another query."""
 
     slug = "idempotency-conflict"
 
 
 class BudgetExhaustedError(RequestError):
-    """The release has stopped: recorded answers are repeated, new queries are refused."""
+    """The release has halted: it repeats recorded answers and refuses new queries."""
 
     slug = "budget-exhausted"
 
@@ -193,13 +200,13 @@ class NoStatisticsError(RequestError):
 
 
 class StatisticsNotOpenError(RequestError):
-    """The release has not published its statistics table yet."""
+    """The release has not drawn and published its statistics table yet."""
 
     slug = "statistics-not-open"
 
 
 class InvalidHypothesisError(RequestError):
-    """A posted hypothesis (rule) does not fit the schema, or is not in the statistics table."""
+    """A hypothesis (rule) in a request does not fit the schema or the statistics table."""
 
     slug = "invalid-hypothesis"
 
@@ -234,20 +241,20 @@ class UnavailableError(ConclaveError):
 
 
 class LedgerUnavailableError(UnavailableError):
-    """The ledger did not accept the commit; no answer was released."""
+    """The ledger cannot be read, or did not accept new entries; no answer was released."""
 
     slug = "ledger-unavailable"
 
 
 class SwitchingError(UnavailableError):
-    """New queries must wait until the classifier that is to answer them is drawn."""
+    """The models have stopped, and the classifier that answers new queries is not ready yet."""
 
     slug = "switching"
     retry_after_seconds = 5
 
 
 class WaitingError(UnavailableError):
-    """Too few batches of rows have joined to vote on queries; nothing is charged meanwhile."""
+    """Too few generations (batches of records) vote at present, so no query can be answered."""
 
     slug = "waiting"
     retry_after_seconds = 60
@@ -271,11 +278,14 @@ class InvariantError(IntegrityError):
 
 
 class LedgerCorruptError(IntegrityError):
-    """The ledger, or private state that its entries refer to, differs from what was written."""
+    """The ledger, or private state (for example the models), differs from what was written."""
 
 
 class UncountedDrawsError(IntegrityError):
-    """Random draws of this server can no longer be recorded, since another server answered."""
+    """A drawn answer counts towards the budget, and can no longer be recorded.
+
+    The commit of the answer failed, and another server of the same ledger answered meanwhile.
+    """
 
     def __init__(self) -> None:
         """Store why nothing is answered any more."""
@@ -286,7 +296,10 @@ class UncountedDrawsError(IntegrityError):
 
 
 class ContainedError(IntegrityError):
-    """An unexpected failure after the models voted: the budget stays spent, the text is fixed."""
+    """An unexpected failure after the models voted; the error's text is fixed and reveals nothing.
+
+    The budget that was spent on the answers stays spent.
+    """
 
 
 def invariant(holds: bool, claim: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call

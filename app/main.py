@@ -1,6 +1,10 @@
 """The place where all parts are built from the settings: ledger, release, service, application.
 
-No other module connects these parts; all others get the parts that they need as arguments.
+No other module connects these parts; all others get the parts that they need as arguments. The
+service is the object that answers queries while a release is open.
+
+A growing release is one to which records are added in batches (generations). The models of a
+generation vote on queries from a scheduled moment (tick) on.
 """
 
 from __future__ import annotations
@@ -141,8 +145,8 @@ class Server:
             the ledger records this choice.
         on_failure: a function that is called on the event loop if the release cannot open.
         on_open: a function that is called on the event loop once the release is open.
-        clock: a function that returns the seconds since 1970, by which generations of rows join.
-        slot: the container of the service once it is open.
+        clock: a function that returns the seconds since 1970, by which ticks are scheduled.
+        slot: the container of the service; empty until the release is open.
         failure: the error because of which the release could not open; None without one.
         watching: the options by which requests are recorded for operators.
         inference: the gRPC server of the same service; None without a gRPC port.
@@ -322,8 +326,9 @@ def open_from_settings(
             check.
         even_if_hopeless: whether to open even a release that will give almost no stable answers;
             the ledger records this choice.
-        before: the rows and the secret that were read and drawn before the ledger existed.
-        clock: a function that returns the seconds since 1970, by which generations of rows join.
+        before: the private rows, and the ledger's future secret, if the rows were read before the
+            ledger existed; None otherwise.
+        clock: a function that returns the seconds since 1970, by which ticks are scheduled.
 
     Raises:
         ConfigurationError: the configuration or the data is invalid, or the ledger belongs to
@@ -399,18 +404,18 @@ def _opened_living(
 
 
 def ticker_of(release: Release, noise: NoiseSource, clock: Callable[[], float]) -> Ticker | None:
-    """Return the object that makes a growing release's scheduled updates; None for any other."""
+    """Return the object that makes a growing release's updates at ticks; None if it cannot grow."""
     if not isinstance(release, LivingRelease):
         return None
     return Ticker(release.configuration, release.ledger, noise, clock, release.waiting)
 
 
 def forwarding_of(answerer: QueryAnswerer, noise: NoiseSource) -> Forwarding | None:
-    """Return the object that sends batches to the server that commits for all servers of a ledger.
+    """Return the object that sends queries to the leader, one server that commits for all servers.
 
-    The result is None if every server decides its own batches. A release to which rows are added
-    has no such leading server, because one of its batches may have to end where a generation of
-    rows stops voting.
+    The result is None if every server of the ledger decides its own queries. A growing release has
+    no leader: its servers must not decide queries together beyond the one after which a generation
+    stops voting.
     """
     if isinstance(answerer, LivingAnswerer):
         return None
@@ -428,16 +433,16 @@ def append_from_settings(
     clock: Callable[[], float] = time.time,
     budget: tuple[Fraction | None, Fraction | None] = (None, None),
 ) -> Appended:
-    """Add a batch of rows to a release that accepts them; return the batch's number and counts.
+    """Add a generation to a growing release; return the generation's number and its counts.
 
     Args:
         settings: the whole configuration.
-        source: the path or address of the rows, in the form of ``data.source``.
+        source: the path or address of the rows, in the form of the setting ``data.source``.
         noise: the source of randomness, which permutes the rows.
         progress: receives the stages of reading the rows.
         warn: a function that is called with each warning for the operator.
-        clock: a function that returns the seconds since 1970, by which generations of rows join.
-        budget: the epsilon and delta of the added records; None for those of the release.
+        clock: a function that returns the seconds since 1970, by which ticks are scheduled.
+        budget: the epsilon and delta of the added records; None to use those of the release.
 
     Raises:
         ConfigurationError: a row does not fit the schema, or the release accepts no further rows;
@@ -526,7 +531,7 @@ def change_from_settings(
 
 
 def generations_from_settings(settings: Settings) -> list[dict[str, object]]:
-    """Return each batch of rows as ``GET /budget`` shows it; none if the release accepts none.
+    """Return each generation in the form of ``GET /budget``; none if the release cannot grow.
 
     Args:
         settings: the whole configuration.
@@ -759,7 +764,10 @@ def statistics_from_settings(
     tell: Callable[[str], None] = _ignore,
     even_if_hopeless: bool = False,
 ) -> StatisticsAnswer:
-    """Return the mean outcomes of posted rules, from the release's statistics table.
+    """Return the mean outcomes of rules over the private rows, from a table of noisy counts.
+
+    A rule has two outcomes; the mean counts the first as -1 and the second as 1. The table is drawn
+    and published first if the release has none yet.
 
     Args:
         settings: the whole configuration.

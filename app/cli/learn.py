@@ -1,4 +1,8 @@
-"""``conclave learn``: publish a classifier at once, without a server."""
+"""``conclave learn``: publish a classifier at once, without a server.
+
+If the configuration also provides for answers by vote, a server answers by vote first; the switch
+is the moment at which the models stop and the published classifier answers instead.
+"""
 
 from __future__ import annotations
 

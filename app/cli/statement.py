@@ -1,4 +1,7 @@
-"""``conclave statement``: print what a release promises, for a public registry or as one page."""
+"""``conclave statement``: print what a release promises, for a public registry or as one page.
+
+The registries meant are public lists of deployments of differential privacy.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""``conclave statistics``: print each rule's mean outcome over the rows, from a noisy table."""
+"""``conclave statistics``: print each rule's mean outcome over the rows, from a noisy table.
+
+A rule (hypothesis) has two outcomes, for example a tree with two labels in its leaves. Its mean
+outcome over the private rows counts the first outcome as -1 and the second as 1.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""``conclave verify``: recompute the state of a ledger from its first entry."""
+"""``conclave verify``: recompute the state of a ledger from its first entry.
+
+The noise table of a release has the probability of an unstable answer at each distance. With the
+calibration ``certified`` it has a certificate: functions whose stored values show that answers by
+this table keep the privacy promise.
+"""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@
   problem document.
 * ``problems.py`` is the one table from errors to HTTP statuses and texts.
 * ``limits.py`` defines every maximum of requests, streams and connections, and counts open streams.
-* ``read_routes.py`` defines the plain GET routes: budget, outlook, parameters, ledger, classifier,
-  schema and probes.
+* ``read_routes.py`` defines the plain GET routes: budget, outlook (a forecast of when the budget is
+  used up), parameters, ledger, classifier, schema and health probes.
 * ``budget_events.py`` streams the budget after every change, as ``GET /budget/events``.
 * ``version.py`` contains the version of the project and of the interface.
 * ``query/`` contains the routes that answer queries, ``protocols/`` the routes for clients of other

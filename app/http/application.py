@@ -1,4 +1,7 @@
-"""The HTTP application: routes, access control, and the form of every refusal."""
+"""The HTTP application: routes, access control, and the form of every refusal.
+
+The service is the object that answers queries; it exists only while a release is open.
+"""
 
 from __future__ import annotations
 
@@ -100,13 +103,14 @@ def create_application(
     """Return the web application for a service that may not be open yet.
 
     Args:
-        slot: the container of the service; before it is open, requests get 503 ``opening``.
+        slot: the container of the service; while the release opens, the container is empty, and
+            requests get 503 ``opening``.
         access: access control by keys and tokens.
         limits: the maxima of the HTTP layer.
         pages: the dashboard: a reply for each of its paths; None serves no dashboard.
         lifespan: a context manager that runs around serving, e.g. to open and close the release.
-        observe: a function that is called before and after the step VALIDATE; crash tests end the
-            process in it.
+        observe: a function that is called before and after the checks of each query's features;
+            crash tests end the process in it.
         watching: the options by which requests are recorded for operators.
 
     """

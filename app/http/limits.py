@@ -1,6 +1,8 @@
 """Every maximum of the HTTP layer, with the unit in its name.
 
-The module also counts open streams, each of which may use a few megabytes for hours.
+A stream is a long request: of many queries, or for events (the budget after every change, and the
+outlook, a forecast of when the budget is used up). The module also counts open streams of queries,
+each of which may use a few megabytes for hours.
 """
 
 from __future__ import annotations
@@ -27,11 +29,11 @@ class Limits:
 
     Attributes:
         body_bytes_max: the largest request body, in bytes, except for streams.
-        batch_rows_max: the most rows of one request of the V2 protocol or of MLflow's protocol.
+        batch_rows_max: the most rows of one request by the Open Inference Protocol or by MLflow's.
         line_bytes_max: the longest line of a stream, in bytes; a longer line is refused, and the
             stream continues.
-        stream_lines_max: the most lines of a stream that are submitted to the writer together.
-        stream_unread_bytes_max: the most bytes of a stream's lines that wait to be submitted.
+        stream_lines_max: the most lines of a stream that are decided together.
+        stream_unread_bytes_max: the most bytes of a stream's lines that wait to be decided.
         stream_unsent_bytes_max: the most bytes of a stream's replies that wait for the client to
             read them. A client that sends everything before it reads anything can get about 350,000
             answers in this way; for more answers, it must read while it sends.

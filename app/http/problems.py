@@ -1,8 +1,8 @@
 """The table from error classes to HTTP statuses, and errors as RFC 9457 problem bodies.
 
-No other module mentions the HTTP status of an error. The text of a problem is fixed, or names
-something public. For an exception that is not one of Conclave's own, the problem only says that an
-internal error occurred.
+A problem is the JSON body with which the server refuses a request. No other module mentions the
+HTTP status of an error. The text of a problem is fixed, or names something public. For an exception
+that is not one of Conclave's own, the problem only says that an internal error occurred.
 
 The module also defines refusals that only occur in HTTP; all other errors are in ``app/errors.py``.
 """

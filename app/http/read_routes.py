@@ -1,6 +1,7 @@
 """The routes that only read public state: budget, ledger, classifier, schema, probes.
 
-The module also finds the media type that a client prefers (RFC 9110, 12.5.1).
+The outlook is the history of answers with a forecast of when the models stop answering. The module
+also finds the media type that a client prefers (RFC 9110, 12.5.1).
 """
 
 from __future__ import annotations

@@ -72,9 +72,9 @@ class Api:
     """The parts of the server that every route's handler may use.
 
     Attributes:
-        slot: the container of the service, once it is open.
+        slot: the container of the service that answers queries; empty until the release is open.
         limits: the maxima of the HTTP layer.
-        observe: a function that is called before and after the step VALIDATE.
+        observe: a function that is called before and after the checks of each query's features.
         refusals: the number of refused requests and lines, by the error's short name (slug).
         meter: the counters of requests in progress and of open streams.
         streams: the number of open streams of each API key.

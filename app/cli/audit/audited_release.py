@@ -2,7 +2,8 @@
 
 The audited server is the real one, with a ledger of its own; uvicorn serves it on a loopback
 socket, and it is stopped and started again between queries. Everything that it sends is recorded:
-answers, counters, ledger entries, refusals and headers.
+answers, counters, ledger entries, refusals and headers. A channel is one part of what a server
+process sends, for example its third answer, or a counter after that answer.
 """
 
 from __future__ import annotations
@@ -121,8 +122,8 @@ class Visit:
     """The queries to one server process, and the replies that it sent.
 
     Attributes:
-        name: the name of the server process, which begins the name of every channel.
-        readings: the received values, by channel (part of the replies).
+        name: the name of the server process, with which the name of each of its channels begins.
+        readings: the received values, by channel.
 
     """
 
@@ -147,7 +148,7 @@ class Visit:
 
     @property
     def life(self) -> Life:
-        """The replies of the server process, with which its public promises are compared."""
+        """The answers, counters and ledger hashes that the process sent, to check its promises."""
         counts = (
             self._budget.get(table, {}).get(count, UNSAID)
             for table, count in (("queries", "answered"), ("unstable", "count"))

@@ -1,4 +1,10 @@
-"""Many runs of whole releases on two neighbouring data sets, for ``conclave audit``."""
+"""Many runs of whole releases on two neighbouring data sets, for ``conclave audit``.
+
+Some runs serve to choose events: values in the replies that seem likelier on one of the data sets.
+The other runs count how often these events occur, which gives a lower bound on epsilon. Each run is
+also compared with the public promises: epsilon and delta, the cutoff T, and whether unstable
+answers have labels.
+"""
 
 from __future__ import annotations
 
@@ -69,12 +75,12 @@ class Part:
     """Some of the audit runs on one pair of neighbouring data sets.
 
     Attributes:
-        settings: the settings of the release's promise and of its answers.
+        settings: the settings of the release that the operator configured.
         pair: the two neighbouring data sets.
         sides: the data set of each run, 0 or 1, in the order of the runs.
-        promised: the promises with which each run is compared.
-        suspicion: the events to look for in the replies of these runs; None if these runs serve to
-            choose the events.
+        promised: the public promises with which each run is compared.
+        suspicion: the events whose occurrences these runs count; None if these runs serve to choose
+            the events.
 
     """
 
@@ -87,7 +93,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The outcome of one audit run: which data set, the observations, and all replies."""
+    """The outcome of one audit run.
+
+    Attributes:
+        side: the data set of the run, 0 or 1.
+        heard: all replies of the run's release, if the run serves to choose events; else None.
+        seen: the chosen events that occurred in the replies, and the promises that they broke.
+
+    """
 
     side: int
     heard: Heard | None
@@ -104,7 +117,8 @@ def audit_releases(
     """Return a report that compares the HTTP replies of whole releases with their promises.
 
     Args:
-        settings: the settings of the release's promise and of its answers; the rows are generated.
+        settings: the settings of the release that the operator configured; its rows are replaced by
+            generated ones.
         runs: the number of whole releases to run, divided equally among all data sets.
         processes: the number of processes that run releases at the same time; None for as many as
             there are processors.

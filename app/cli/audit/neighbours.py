@@ -1,10 +1,10 @@
 """Neighbouring data sets for an audit over HTTP, generated for the configured mechanism.
 
-The operator's rows are never read. The audited release has the configured privacy promise, noise
-rule, classes and behaviour after the last answer. Its rows are generated, one per chunk, and each
-row has one number as its feature. There are only as many rows as are needed for answers that are
-close to unstable. Each model votes for the label of its only row on every query, so that one record
-determines one vote.
+The operator's rows are never read. The audited release has the configured privacy promise,
+calibration, classes and behaviour after the last answer. Its rows are generated, one per chunk, and
+each row has one number as its feature. There are only as many rows as are needed for answers that
+are close to unstable. Each model votes for the label of its only row on every query, so that one
+record determines one vote.
 
 If the unit of privacy is a person, every person has one row, except the person who differs between
 the data sets: this person's :data:`~app.auditing.hypothesis_draws.ROWS_OF_A_PERSON` rows are
@@ -107,7 +107,7 @@ def audited_claim(settings: Settings) -> Claim:
 def neighbours(settings: Settings) -> tuple[Neighbours, ...]:
     """Return the pairs of neighbouring data sets that reveal most about the configured mechanism.
 
-    There are none for calibration ``paper``, whose chunks need too many rows.
+    For the calibration ``paper`` no pair is returned, because its chunks need too many rows.
 
     Raises:
         ConfigurationError: no parameters fit the budget.

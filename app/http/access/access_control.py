@@ -1,6 +1,10 @@
 """Access control of a route: API keys, roles, and refusal of browsers' cross-site requests.
 
 The module also decides on which addresses a server without API keys may listen.
+
+Queries are counted and logged under a name: for an API key it is the key's name; for a token it is
+a hash with the secret of the open release's ledger, so no token has a name while no release is
+open.
 """
 
 from __future__ import annotations
@@ -92,24 +96,24 @@ class Found(Protocol):
 
     @property
     def asker(self) -> Asker:
-        """The name under which queries are counted.
+        """The name under which the sender's queries are counted.
 
         Raises:
-            OpeningError: no release is open, so that a token's name is not known.
-            ContainedError: the release has stopped, so that a token's name is not known.
+            OpeningError: the sender sent a token, and no release is open yet.
+            ContainedError: the sender sent a token, and the release has stopped.
 
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The sender of a request; its key or token may be changed or revoked during a stream.
+    """The sender of a request, whose key or token may change while a long stream is open.
 
     Attributes:
         found: the API key or token at the time of the request.
         needed: the role that the route requires.
-        now: a function that returns the key or token in its present state; None once it is no
-            longer accepted.
+        now: a function that returns the key or token as it is now, for example with changed roles;
+            None once it is no longer accepted.
 
     """
 
@@ -121,13 +125,13 @@ class Caller:
         """Let the request continue if its key or token has the role, or else raise an error.
 
         Raises:
-            ForbiddenError: the key has another role.
+            ForbiddenError: the key or token does not have the role.
 
         """
         _allowed(self.found, self.needed)
 
     def found_now(self) -> Found:
-        """Return the request's key or token in its present state.
+        """Return the request's key or token as it is now, for example with changed roles.
 
         Raises:
             UnauthorizedError: the key is no longer accepted, or the token has expired.
@@ -138,7 +142,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """The sender's name in the log; all tokens share one name while no release is open."""
+        """The sender's name in the log; it is "oidc" for any token while no release is open."""
         try:
             return self.found.asker.name
         except ConclaveError:
@@ -146,19 +150,19 @@ class Caller:
 
 
 def caller_of(scope: Scope) -> Caller | None:
-    """Return the sender of a request; None on a server without keys, or before it is known."""
+    """Return a request's sender; None on a server without keys, or before access is checked."""
     caller: Caller | None = scope.get(CALLER)
     return caller
 
 
 def asker_of(scope: Scope) -> Asker | None:
-    """Return the name under which a request is counted; None on a server without keys."""
+    """Return the name under which a request's queries are counted; None without API keys."""
     caller = caller_of(scope)
     return None if caller is None else caller.found.asker
 
 
 def key_field(caller: Caller | None) -> dict[str, str]:
-    """Return the log field that names the sender of a request, if it sent a key or token."""
+    """Return the log field with the name of a request's sender; empty if it is unknown."""
     return {} if caller is None else {"key": caller.name}
 
 
@@ -181,7 +185,7 @@ class Access:
     tokens: Tokens | None = None
 
     async def identify(self, headers: Headers, needed: Role, *, writes: bool) -> Caller | None:
-        """Return the sender of a request, whatever its role; None if the server has no keys.
+        """Return the sender of a request, whether it has the role or not; None without API keys.
 
         Args:
             headers: the headers of the request.

@@ -116,7 +116,7 @@ class Keys(Protocol):
         """Return the API key whose hash is that of ``presented``, or None."""
 
     def known(self, digest: bytes) -> FoundKey | None:
-        """Return the API key with a hash that was found earlier, if it is still accepted."""
+        """Return the API key with the given hash, if the key is (still) accepted."""
 
     def listed(self) -> Sequence[Key]:
         """Return every API key of the file, disabled ones included."""
@@ -343,7 +343,7 @@ class WatchedKeys:
         return self._ring.find(presented)
 
     def known(self, digest: bytes) -> FoundKey | None:
-        """Return the API key with a hash that was found earlier, if it is still accepted."""
+        """Return the API key with the given hash, if the key is (still) accepted."""
         return self._ring.known(digest)
 
     def listed(self) -> Sequence[Key]:

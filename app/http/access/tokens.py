@@ -1,9 +1,10 @@
 """Bearer tokens of an OpenID provider, accepted like API keys after checks of their claims.
 
 A token is a signed JSON Web Token (RFC 7519), which the library joserfc (of the extra ``oidc``)
-checks. The provider's public keys are found by OpenID Connect Discovery 1.0: the provider's
-document names the address of its public keys, which are fetched when a token first needs them, and
-then kept.
+checks. A claim is one named value in a token, for example its time of expiry or its audience (the
+server that it is meant for). The provider's public keys are found by OpenID Connect Discovery 1.0:
+the provider's document names the address of its public keys, which are fetched when a token first
+needs them, and then kept.
 
 Neither the text of a token nor any of its claims is logged or shown. The subject of a token (the
 user or program that it identifies) is counted and logged under a keyed hash, which needs the
@@ -116,7 +117,7 @@ class VerifiedToken:
         """The name under which the queries of this token's subject are counted.
 
         Raises:
-            OpeningError: no release is open, so that the secret for the name is missing.
+            OpeningError: no release is open, so that the secret that hashes the name is missing.
             ContainedError: the release has stopped.
 
         """

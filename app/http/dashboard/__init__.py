@@ -2,7 +2,8 @@
 
 * ``page.py`` makes the replies that serve the files of ``static/``.
 * ``static/main.js`` starts the page: it listens to the server and calls the other scripts.
-* ``static/overview.js`` shows the phase, the remaining budget, its forecast and the present rate.
+* ``static/overview.js`` shows the phase, the remaining budget, a forecast of when it is used up,
+  and the present rate of answers.
 * ``static/notice.js`` shows the one notice at the top: an alarm, a warning, or a command to type.
 * ``static/requests.js`` shows answers by kind, and refusals; ``static/operator_view.js`` shows API
   keys, backup, head file and disk to the role admin.

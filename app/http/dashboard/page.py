@@ -1,4 +1,4 @@
-"""The dashboard's files as prepared replies; the page loads nothing from other web sites."""
+"""HTTP replies with the dashboard's files; the page loads nothing from other web sites."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEADERS: Final[Mapping[str, str]] = {
 
 
 def page_responses() -> dict[str, Response]:
-    """Return the prepared reply for each path of the dashboard."""
+    """Return the HTTP reply for each path of the dashboard, made once when the server starts."""
     files = resources.files("app.http.dashboard").joinpath("static")
     return {
         _path(file.name): file_response(file.name, file.read_bytes())

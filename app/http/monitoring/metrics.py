@@ -58,7 +58,8 @@ class Facts:
         budget: the body of ``GET /budget``; None unless the release is open.
         noted_sequence: the number of the ledger entry that the head file records; None without a
             head file.
-        workload: the writer's waiting queries and counters; None unless the release is open.
+        workload: the queries that wait to be decided, with counters of the decided ones; None
+            unless the release is open.
         key_answers: the number of new answers of each API key, by its name; empty unless an
             operator asked for it.
 

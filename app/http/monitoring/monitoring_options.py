@@ -1,4 +1,7 @@
-"""The options by which requests are recorded for operators: times, log lines, trace spans."""
+"""The options by which requests are recorded for operators: times, log lines, trace spans.
+
+A trace span is the record of one timed piece of work, which is sent to a collector of traces.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ class Watching:
     """The options for recording requests: metrics of times, log lines, traces.
 
     Attributes:
-        times: whether the durations of requests are counted, in coarse buckets.
+        times: whether the durations of requests are counted, each in one of a few wide intervals.
         log_requests: whether each request gets a line in the log.
         ids: the generator of identifiers for requests that arrive without one.
         tracing: the maker of trace spans; None makes no spans.

@@ -75,7 +75,7 @@ class Identity:
         return told
 
     def telling(self, send: Send) -> Send:
-        """Return ``send`` wrapped so that it adds these identifiers to the reply's headers."""
+        """Return ASGI's ``send``, extended to add these identifiers to a reply's headers."""
 
         async def tell(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -154,11 +154,11 @@ class RequestMeter:
         self._routes: dict[tuple[str, str], dict[int, Buckets]] = {}
 
     def route(self, method: str, path: str) -> dict[int, Buckets]:
-        """Return the counters of one route by status, which its endpoint increments."""
+        """Return a route's counters of replies by HTTP status; the route's code increments them."""
         return self._routes.setdefault((method, path), {})
 
     def times(self) -> Iterator[tuple[tuple[str, str, str], Buckets]]:
-        """Yield the time counts of every method, route and status that occurred."""
+        """Yield counts of reply times for every method, route and HTTP status that occurred."""
         for (method, path), by_status in list(self._routes.items()):
             for status, buckets in sorted(by_status.items()):
                 yield (method, path, str(status)), buckets
@@ -174,7 +174,7 @@ class RequestMeter:
 
 
 def count_reply(by_status: dict[int, Buckets], status: int, seconds: float) -> None:
-    """Count one reply by its status and its time."""
+    """Count one reply by its HTTP status and by the time until it began."""
     buckets = by_status.get(status)
     if buckets is None:
         buckets = by_status[status] = Buckets(SECONDS_BOUNDS)

@@ -1,9 +1,10 @@
 """Trace spans sent to a collector by OpenTelemetry; off unless a setting names a collector.
 
-There is a span for every request, and for every batch with its votes and its commit. A span
-contains times, which are rounded outwards to a coarse grid; the time of an answer is outside the
-privacy guarantee (``docs/guarantee.md``). The attributes of a span are the route, the status, the
-problem and the request's id; the content of queries and answers is left out.
+A span is the record of one timed piece of work. There is a span for every request, for every batch
+of queries that are decided together, for the batch's votes, and for its commit to the ledger. A
+span contains times, which are rounded outwards to a coarse grid; the time of an answer is outside
+the privacy guarantee (``docs/guarantee.md``). The attributes of a span are the route, the status,
+the problem and the request's id; the content of queries and answers is left out.
 """
 
 from __future__ import annotations
@@ -181,7 +182,7 @@ def open_tracing(settings: TelemetrySettings, secret: Callable[[int], bytes]) ->
 
 
 def observing(first: Observer, tracing: Tracing | None) -> Observer:
-    """Return an observer of steps that calls another observer and then records trace spans."""
+    """Return a function for each step of a batch: it calls ``first``, then records trace spans."""
     if tracing is None:
         return first
 

@@ -48,7 +48,7 @@ class V2Error(Body):
 
 
 def like(*examples: Any) -> dict[str, Any]:  # noqa: ANN401 -- any JSON
-    """Return the addition to a JSON schema by which a model shows these examples."""
+    """Return the part of a model's JSON schema that shows the given examples of a body."""
     return {"examples": list(examples)}
 
 

@@ -1,4 +1,10 @@
-"""The bodies of two foreign protocols: Open Inference Protocol and MLflow's."""
+"""The bodies of two foreign protocols: Open Inference Protocol and MLflow's.
+
+In the Open Inference Protocol (V2) the release is a model, whose name is the release's name and
+part of a request's path. For each row the model has the outputs ``label``, ``stable`` (a boolean)
+and ``query_id`` (the answer's number). The values of a tensor are in the body's JSON, or in binary
+after the JSON; BYTES is the datatype of texts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Models of query and statistics bodies for the OpenAPI document; queries are parsed otherwise."""
+"""Models of query and statistics bodies for the OpenAPI document; other code parses queries.
+
+An idempotency key is a text that a client sends with a query: a repeated query with the same text
+gets the same answer. A question about statistics names hypotheses (rules with two outcomes). The
+mean outcome of a hypothesis over the private rows counts the first outcome as -1, the second as 1;
+the server computes it from a published table of noisy counts.
+"""
 
 from __future__ import annotations
 

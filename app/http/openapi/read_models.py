@@ -1,5 +1,11 @@
 """The bodies of the reading routes: outlook, parameters, ledger, schema, classifier, probes.
 
+The outlook describes past answers, and forecasts when the models stop answering. The history counts
+requests by hour, as every server writes them down once a minute. Answers are counted by kind: new
+ones, repeated ones, and those of the published classifier. Answers are also counted by the name of
+the client's API key, or by a name made from its token; names whose key was removed from the keys
+file keep their counts.
+
 In a release with scores, a query takes up to two stability tests (noisy tests of whether enough
 models agree). Where other releases count unstable answers, such a release counts failed tests.
 """

@@ -1,7 +1,7 @@
 """MLflow's scoring protocol: ``POST /invocations`` and ``GET /ping``.
 
-A request may contain many rows. All rows are validated first, and then answered in order, part by
-part.
+A request may contain many rows. All rows are validated first, and then answered in order, a group
+of rows at a time.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ async def answer_rows(service: ConclaveService, queries: Queries) -> list[Answer
     Raises:
         BudgetExhaustedError: the release has halted, and no row has an answer.
         KeyLimitError: the API key is at its limit, and no row has an answer.
-        RequestError: another refusal of a single row.
+        RequestError: the request has one row, which is refused for another reason.
         UnavailableError: the server cannot answer now; earlier rows are recorded, so that a
             repeated request repeats their answers.
         IntegrityError: the release has stopped.

@@ -1,6 +1,8 @@
 """The Open Inference Protocol V2 under ``/v2``, for clients of Triton, KServe and MLServer.
 
-An inference request gets the labels of its rows, whether each is stable, and the answers' numbers.
+In this protocol the release is a model, whose name is the release's name. A request for inference
+gets for each row the label, whether the answer is stable, and the number of the models' answer. The
+values of a tensor are in the body's JSON, or in binary after the JSON.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ if TYPE_CHECKING:
 
 
 class OutputTensor(msgspec.Struct, omit_defaults=True):
-    """One output tensor, with its values in the JSON or in the binary part."""
+    """One output tensor, with its values in the reply's JSON or in binary after the JSON."""
 
     name: str
     datatype: str
@@ -98,7 +100,7 @@ def inference_response(
 def inference_document(
     model_name: str, asked: Inference, answers: Sequence[Answer | None]
 ) -> bytes:
-    """Return the JSON of the requested outputs, if none of them is binary."""
+    """Return the reply's JSON with the requested outputs, if none of them is in binary."""
     document, _ = _inference_parts(model_name, asked, answers)
     return document
 
@@ -133,7 +135,7 @@ probe_router = router_of(OpenRoute)
 
 
 def service_of_model(api: Api, name: str) -> ConclaveService:
-    """Return the service of the model with a name; refuse any name but the release's.
+    """Return the service that answers queries to a model; refuse any name but the release's.
 
     Raises:
         NotFoundError: the name is not the release's name.

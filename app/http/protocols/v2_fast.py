@@ -26,7 +26,7 @@ ResultT = TypeVar("ResultT")
 
 
 class PlainInferences(PlainQueries):
-    """The fast path, past the web framework, for requests of one row to ``.../infer``."""
+    """The fast path, without the web framework, for requests of one row to ``.../infer``."""
 
     def is_path(self, path: str) -> bool:
         """Return whether a path has the form ``/v2/models/NAME/infer`` of an inference request."""

@@ -1,4 +1,7 @@
-"""Input and output tensors of the Open Inference Protocol, in JSON and in binary."""
+"""Input and output tensors of the Open Inference Protocol, in JSON and in binary.
+
+A body is JSON, after which it may have a binary part with the values of some tensors.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """A fast path for queries of one vector, whose request headers were seen before.
 
 The fast path avoids the web framework. If a query would be refused, the ordinary path handles it
-from the start, so nothing is counted, logged or charged here before the query is in the queue. If
-the writer decides to give no answer, the ordinary path sends the refusal.
+from the start, so nothing is counted, logged or charged here before the query is in the queue of
+the writer (the one thread that decides queries). If the writer decides to give no answer, the
+ordinary path sends the refusal.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Admitted:
     Attributes:
         path: the path of the requests.
         caller: the sender, by its API key; None on a server without keys.
-        is_plain: whether to try to answer these requests past the web framework.
+        is_plain: whether to try to answer these requests without the web framework.
 
     """
 
@@ -59,7 +60,7 @@ class Admitted:
 
 
 class Asked:
-    """A query that is being answered on the fast path, past the web framework.
+    """A query that is being answered on the fast path, without the web framework.
 
     Attributes:
         service: the service that answers the query.
@@ -85,7 +86,7 @@ class Asked:
 
 
 class PlainQueries:
-    """The fast path of ``POST /query`` past the web framework, with the same replies."""
+    """The fast path of ``POST /query``, without the web framework but with the same replies."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         """Answer in place of ``endpoint``, and increment its counters."""
@@ -96,7 +97,7 @@ class PlainQueries:
     # -- what differs by the protocol ------------------------------------------
 
     def is_path(self, path: str) -> bool:
-        """Return whether requests to a path may be answered past the web framework."""
+        """Return whether requests to a path may be answered without the web framework."""
         return path == self._endpoint.path
 
     def parse(

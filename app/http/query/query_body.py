@@ -1,4 +1,9 @@
-"""Parsing of a query from bytes to validated features; an invalid query costs nothing."""
+"""Parsing of a query from bytes to validated features; an invalid query costs nothing.
+
+A client may send an idempotency key with a query: a repeated query with the same key gets the same
+answer. In a release with scores, a query's precision is the number of equal intervals into which
+the scores are divided; the answer names one interval.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The route ``/statistics``: mean outcomes of rules over the rows, from a noisy table."""
+"""The route ``/statistics``: mean outcomes of rules over the rows, from a noisy table.
+
+A rule (hypothesis) asks yes-or-no questions about features (feature tests), and has two outcomes.
+Its mean outcome over the private rows counts the first outcome as -1 and the second as 1. The
+release draws the table of noisy counts once; computing means from it costs nothing more.
+"""
 
 from __future__ import annotations
 

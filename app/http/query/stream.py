@@ -99,7 +99,7 @@ router = router_of(BusyRoute)
     openapi_extra=takes({NDJSON: models.QueryLine}),
 )
 async def open_stream(api: CurrentApi, request: Request) -> QueryStream:
-    """Return the streaming reply to a request; errors of the request are raised before it."""
+    """Return the streaming reply to a request; a wrong request is refused before any line."""
     api.slot.check_open()
     check_media_type(request.headers, LINE_TYPES)
     if "idempotency-key" in request.headers:

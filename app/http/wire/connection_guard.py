@@ -10,7 +10,8 @@ When the server ends, a connection still answers everything that arrived on it, 
 unread byte of it.
 
 Uvicorn has no such deadlines, and the parts of Uvicorn that this module uses are not a public
-interface: ``pyproject.toml`` pins its version (ADR 0014).
+interface: ``pyproject.toml`` therefore requires one fixed version of Uvicorn (``docs/adr``, number
+0014).
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ class GuardedProtocol(HttpToolsProtocol):
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Set a deadline for reading and discarding the rest of a body that nobody reads."""
+        """Set a deadline for receiving the rest of a body that no route reads; it is discarded."""
         if self._is_in_message and self._receive_due == math.inf:
             self._receive_due = self.loop.time() + self.guard.limits.body_seconds_max
         super().on_response_complete()

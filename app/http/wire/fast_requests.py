@@ -61,7 +61,7 @@ class Head:
     Attributes:
         body_bytes: the number of bytes of the body that follows.
         scope: the ASGI scope of a request with these headers, as the web server made it.
-        route: the route's fast path, which answers such requests past the web framework.
+        route: the route's fast path, which answers such requests without the web framework.
         allowed: the route's result of checking these headers.
 
     """
@@ -79,10 +79,10 @@ class Head:
 
 
 class PlainRoute(Protocol):
-    """The interface of a route that answers requests on the fast path, past the web framework."""
+    """The interface of a route that can answer requests without the web framework."""
 
     def admit(self, scope: Scope) -> object | None:
-        """Return the common properties of requests with these headers; None if they vary.
+        """Return what requests with equal headers have in common; None if each must be checked.
 
         Args:
             scope: the ASGI scope of a request with one Content-Length, as the web server made it.
@@ -93,7 +93,7 @@ class PlainRoute(Protocol):
         """Start to answer a request; return False if the web framework must handle it."""
 
     def settle(self, exchange: Exchange, result: object) -> None:
-        """Send the reply to a request, given its result."""
+        """Send the reply to a request, given the result: the decision on a query, or an error."""
 
 
 class _Nobody:
@@ -107,7 +107,9 @@ _NOBODY: Final = _Nobody()
 
 
 class Exchange:
-    """One request and its reply, past the web framework, used as a future by the answering service.
+    """One request and its reply, without the web framework.
+
+    The answering service sets its result on this object, as on an asyncio future.
 
     Attributes:
         head: the request's parsed headers.
@@ -202,7 +204,7 @@ class Exchange:
         self.connection.end_exchange()
 
     def go_on(self, told: Mapping[str, object]) -> None:
-        """Pass the request to the web framework, with additions to its ASGI scope."""
+        """Pass the request to the web framework, with ``told`` added to its ASGI scope."""
         self.leave()
         connection = self.connection
         own = {"server": connection.server, "client": connection.client}
@@ -242,7 +244,7 @@ class PlainProtocol(GuardedProtocol):
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer a request past the web framework if its headers are known; else parse it."""
+        """Answer a request without the web framework if its headers are known; else parse it."""
         is_between = self._is_between
         if is_between and data.startswith(_POST):
             end = data.find(_END_OF_HEAD) + len(_END_OF_HEAD)
@@ -350,7 +352,7 @@ def guarded(limits: Limits, routes: Sequence[PlainRoute] = ()) -> type[GuardedPr
 
     Args:
         limits: the limits on connections.
-        routes: the fast paths of routes, which answer requests past the web framework; if empty,
+        routes: the fast paths of routes, which answer requests without the web framework; if empty,
             every request is parsed.
 
     """

@@ -174,9 +174,9 @@ class Unstable(TypedDict):
 
 
 class Follows(TypedDict):
-    """The successor of the models at the limit of answers, and at the limit of unstable answers.
+    """What follows when the models reach the limit of answers, or the limit of unstable answers.
 
-    It is a classifier, a student (a model trained on answers), or a halt.
+    A classifier answers, a student (a model trained on answers) answers, or the release halts.
     """
 
     limit: str

@@ -1,8 +1,9 @@
 """A published classifier, evaluated by numpy with the same labels as the server's.
 
-Every row is read alone. Numbers are compared, clipped and converted to whole steps one by one, in
-float64, and only integers are summed, so that the label of a row does not depend on the other rows,
-to the bit. The document's format is described in Conclave's ``docs/classifier-format.md``.
+Every row is evaluated by itself. Numbers are compared with thresholds, clipped to their bounds and
+rounded to integers one by one, in float64, and only integers are summed. So the label of a row does
+not depend on the other rows, to the bit. The document's format is described in Conclave's
+``docs/classifier-format.md``.
 """
 
 from __future__ import annotations
@@ -136,9 +137,10 @@ class Classifier:
     def scores(self, frame: Frame) -> NDArray[np.int64]:
         """Return the scores of each row, shape (rows, 1) for two classes, else (rows, classes).
 
-        Scores rank rows, and they are not probabilities. They are integers: divided by the member
-        ``unit`` (or ``tree_unit``) of the document, they are the sums of weights (or the fractions
-        of rows) that the training method computed.
+        Scores rank rows, and they are not probabilities. The scores of a document are integers on
+        one of two scales. Divided by the document's number ``unit``, they are the weighted sums of
+        a linear classifier. Divided by ``tree_unit``, they are a tree's estimates of the fraction
+        of rows in each class (for two classes, the second fraction minus the first).
 
         Raises:
             ValueError: the document has no scores, a column is missing, or a column contains a

@@ -1,7 +1,8 @@
 """Two clients of a Conclave server: a blocking one, and one for asyncio.
 
 The two clients differ only in how they wait; requests, replies, retries and errors are in the other
-modules of this package.
+modules of this package. An idempotency key is a text that is sent with a query: if the query is
+sent again with the same key, the server repeats its answer.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class Client:
         Args:
             features: the feature values in the order of the schema, or by name; None or NaN for a
                 missing value.
-            key: an idempotency key; if None, the client makes one that all its attempts share.
+            key: an idempotency key; if None, the client makes one and sends it with every attempt.
             precision: the number of bins of the score, for a release that answers scores; None for
                 the server's default.
 

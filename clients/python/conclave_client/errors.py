@@ -1,4 +1,7 @@
-"""The client's errors: one class for each family of problems."""
+"""The client's errors: one class for each group of similar problems.
+
+A problem is the JSON document with which a server refuses a request (RFC 9457).
+"""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ DAY_ZERO: Final = dt.date(1970, 1, 1).toordinal()
 
 @dataclass(frozen=True, slots=True)
 class MissingTokens:
-    """The texts that stand for a missing value, and the numbers that these texts spell."""
+    """The texts that stand for a missing value, and their values if they are numbers like "-9"."""
 
     texts: frozenset[str]
     numbers: tuple[float, ...]

@@ -40,7 +40,8 @@ class Retries:
     Attributes:
         attempts_max: the largest number of attempts in a row without a reply, the first included; 1
             means no retry.
-        pause_seconds: half of the first pause, in seconds; each pause is twice the previous one.
+        pause_seconds: half of the first pause, in seconds; every later pause is twice as long as
+            the one before it.
         pause_seconds_max: the longest pause, in seconds, unless the server asks for a longer one of
             up to 60 seconds.
 

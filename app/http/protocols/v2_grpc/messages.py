@@ -93,7 +93,7 @@ def read_message(kind: str, sent: bytes) -> Any:  # noqa: ANN401 -- its class is
 
 
 def inference_body(request: Any) -> tuple[InferenceBody, bytes]:  # noqa: ANN401 -- as above
-    """Return a gRPC inference request as the JSON form of HTTP, and its binary part.
+    """Return a gRPC inference request in the form that HTTP's JSON has, and its binary values.
 
     Args:
         request: a ``ModelInferRequest``.
@@ -101,8 +101,8 @@ def inference_body(request: Any) -> tuple[InferenceBody, bytes]:  # noqa: ANN401
     Raises:
         MalformedBodyError: the values of a tensor are not in the field that its datatype requires.
         InvalidFeaturesError: a text is not UTF-8.
-        InvalidParameterError: the request uses shared memory, or asks for an output in the form of
-            classes.
+        InvalidParameterError: the request uses shared memory, or the protocol's option that asks
+            for the likeliest classes of an output.
 
     """
     raw = request.raw_input_contents
