@@ -158,7 +158,7 @@ class Hourly:
         self._turn = asyncio.Lock()
 
     def add(self, kind: str, count: int, *, unstable: int = 0) -> None:
-        """Add answers (or refused requests) of one kind to this hour's counts; some are unstable."""
+        """Add answers of one kind, some of them unstable, or refused requests to the counts."""
         counts = self._counts.setdefault(int(self._clock()) // HOUR_SECONDS, Counter())
         counts[kind] += count
         if unstable:
