@@ -69,7 +69,10 @@ COINS: Final = 1
 
 
 def rows_wanted(epsilon: float) -> int:
-    """Return the number of identical records for which the event of the audit is rare enough.
+    """Return the number of identical records with which the audited event is suitably rare.
+
+    The event is so rare that all other outcomes together are about equally likely on both data
+    sets, and still far likelier than any delta.
 
     Args:
         epsilon: the claimed epsilon of the draw.

@@ -56,8 +56,8 @@ class Plan:
         excess_errors: for each drawn rule, by the mechanism that draws it, a bound on its error
             rate above that of the best rule; the bound fails with probability at most
             ``answers.beta``. Empty if the number of rows is unknown.
-        votes_needed: the number k of votes that each mechanism needs at this budget, by the
-            mechanism's name.
+        votes_needed: the number k of votes with which each mechanism gives a label at this budget
+            if two thirds of the models agree, by the mechanism's name.
         capacities: the number of answers for several fractions of agreeing models; empty if the
             release gives no answers by vote.
         others: the number of labels that each mechanism would give with the planned k votes at this

@@ -49,8 +49,8 @@ class PlanningRegistration:
             the computation takes too long for a larger T; None for no limit.
         is_always_compared: whether a plan for another mechanism shows this mechanism for
             comparison.
-        fewer_votes: a sentence that this mechanism would need only k votes; empty for the sentence
-            that other mechanisms use.
+        fewer_votes: the sentence by which plans of other mechanisms say that this mechanism would
+            need only k votes; empty for the usual sentence.
 
     """
 
