@@ -99,7 +99,8 @@ class Suspicion:
 
     Attributes:
         common: the values that occurred in both halves (earlier and later) of the runs that chose.
-        events: two events, one for each of the data sets on which it seems likelier.
+        events: two events: one that seems likelier on the first data set, and one that seems
+            likelier on the second.
 
     """
 

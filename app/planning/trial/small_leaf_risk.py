@@ -63,7 +63,7 @@ def find_cliff(
     limit: int,
     tests: Sequence[tuple[str, float]],
 ) -> Cliff | None:
-    """Return the risk that small tree leaves use up the answers; None if there is none.
+    """Return the risk that queries in small tree leaves are unstable; None if there is none.
 
     Args:
         calibration: the noise parameters for the budget of the answers.
