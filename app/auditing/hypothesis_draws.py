@@ -10,7 +10,8 @@ features of the largest allowed length; no other difference between two records 
 the sum of gradients more. The noise is discrete Gaussian and so wide that its distribution along
 the change is treated as normal; the error is far below the rounding of epsilon. The change is
 computed by the mechanism's own functions, at the weights where the descent starts; a record whose
-weighted sum of features is zero at every step changes the sum of gradients in each step as much.
+weighted sum of features is zero at every step changes the sum of gradients by the same amount in
+each step.
 
 **Counts.** A published classifier of one of two further kinds is made from noisy counts of labels:
 a grid over up to four features, from the counts in its cells, or a tree, from those in its leaves.

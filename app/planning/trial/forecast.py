@@ -239,7 +239,7 @@ def forecast_of_table(
 def tested_beside_leaves(
     test: HitTest, leads: Numbers, shares: Numbers, ensemble_size: int, limit: int
 ) -> Numbers:
-    """Return a stability test's expected number of labels if queries reach contested leaves.
+    """Return a stability test's expected labels if some queries reach contested leaves.
 
     Args:
         test: the stability test with its noise parameters.
