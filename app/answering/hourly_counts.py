@@ -1,7 +1,8 @@
 """Counters of a server's work: answers by kind and hour, and histograms of batch sizes and times.
 
 An answer is of one of three kinds: a new answer by vote, a recorded answer that is given again, or
-an answer by the published classifier.
+an answer by the published classifier. The hourly counts also have a fourth kind, the refused
+requests.
 
 The times of answers are outside the privacy guarantee (``docs/guarantee.md``). The histograms show
 less than the times that every client can measure: only the bucket of a value is kept, and the
@@ -140,7 +141,7 @@ WRITE_SECONDS: Final = 60.0
 
 
 class Hourly:
-    """The hourly counts of requests that this process has not yet written to the database."""
+    """The hourly counts of answers and refusals that are not yet written to the database."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.time) -> None:
         """Start with no counts.
@@ -157,7 +158,7 @@ class Hourly:
         self._turn = asyncio.Lock()
 
     def add(self, kind: str, count: int, *, unstable: int = 0) -> None:
-        """Add requests of one kind, and their unstable answers, to the counts of this hour."""
+        """Add answers of one kind, some of them unstable, or refused requests to the counts."""
         counts = self._counts.setdefault(int(self._clock()) // HOUR_SECONDS, Counter())
         counts[kind] += count
         if unstable:

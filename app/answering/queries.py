@@ -180,8 +180,8 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
         posted: the canonical bytes of the vector as posted.
         asker: the API key under which the answer is counted; None on a server without API keys.
         drawn_in: the mechanism's state before the answer.
-        following: the mechanism's state after the answer, with the new noise of the threshold if
-            the answer is unstable.
+        following: the mechanism's state after the answer; if the sparse vector's threshold was
+            drawn again after an unstable answer, the state contains its new noise.
 
     """
 

@@ -467,7 +467,7 @@ class ConclaveService:
         return await asyncio.to_thread(read_storage, ledger.file, release_id)
 
     async def ledger_entries(self, *, after: int, limit: int) -> list[dict[str, object]]:
-        """Return the public part of up to ``limit`` entries after sequence ``after``."""
+        """Return the public part of up to ``limit`` ledger entries after entry number ``after``."""
         return await asyncio.to_thread(self._release.ledger.public_entries, after, limit)
 
     async def classifier(self) -> bytes:

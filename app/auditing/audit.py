@@ -3,7 +3,8 @@
 The audit opens the mechanism and answers queries with the functions that the server uses. Only the
 votes are made up: they are the neighbouring votes that are easiest to distinguish, as far as the
 auditor knows. The audit also covers each hypothesis (rule) that the release would draw at random:
-to relabel its rows, or as its published classifier.
+to relabel its rows, or as its published classifier. The exact part of the audit computes
+probabilities; the sampled part runs the mechanism many times with real random numbers.
 """
 
 from __future__ import annotations

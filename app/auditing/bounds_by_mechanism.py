@@ -1,7 +1,8 @@
 """The audit functions of every answering mechanism, looked up by the mechanism's name.
 
 An adversary is a sequence of queries on which two neighbouring data sets have different votes. A
-condition is a property of the mechanism that the proof of its privacy requires.
+condition is a property of the mechanism that the proof of its privacy requires. In the sampled part
+of the audit the mechanism runs many times with real random numbers.
 """
 
 from __future__ import annotations

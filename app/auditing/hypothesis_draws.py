@@ -5,12 +5,13 @@ label. On one data set the last record has the other label. The event is that th
 gives the records this other label. Its probability is computed by the functions with which the
 draw itself adds up the weights of all hypotheses, so that the audit finds errors in these sums.
 
-**Noisy gradient descent.** Two neighbouring data sets differ in one record. No other record is
-known that changes the sum of gradients more. The noise is discrete Gaussian and so wide that its
-distribution along the change is treated as normal; the error is far below the rounding of epsilon.
-The change is computed by the mechanism's own functions, at the weights where the descent starts; a
-record whose weighted sum of features is zero at every step changes the sum of gradients in each
-step as much.
+**Noisy gradient descent.** Two neighbouring data sets differ in the label of one record with
+features of the largest allowed length; no other difference between two records is known to change
+the sum of gradients more. The noise is discrete Gaussian and so wide that its distribution along
+the change is treated as normal; the error is far below the rounding of epsilon. The change is
+computed by the mechanism's own functions, at the weights where the descent starts; a record whose
+weighted sum of features is zero at every step changes the sum of gradients by the same amount in
+each step.
 
 **Counts.** A published classifier of one of two further kinds is made from noisy counts of labels:
 a grid over up to four features, from the counts in its cells, or a tree, from those in its leaves.
@@ -69,7 +70,10 @@ COINS: Final = 1
 
 
 def rows_wanted(epsilon: float) -> int:
-    """Return the number of identical records for which the event of the audit is rare enough.
+    """Return the number of identical records with which the audited event is suitably rare.
+
+    The event is so rare that all other outcomes together are about equally likely on both data
+    sets, and still far likelier than any delta.
 
     Args:
         epsilon: the claimed epsilon of the draw.

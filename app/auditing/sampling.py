@@ -65,7 +65,7 @@ THRESHOLD_PARTS: Final = (0.9, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Consecutive queries with the same votes on a data set, and votes for its neighbour.
+    """Consecutive queries that all have the same votes on each of two neighbouring data sets.
 
     Attributes:
         one: the lead (votes above half for the audited label) on one data set.
@@ -89,7 +89,7 @@ class Adversary:
 
 
 def flip(audited: Audited) -> Adversary:
-    """Return an adversary who repeats a query with different winning labels on the data sets."""
+    """Return an adversary who repeats a query whose winning label one record changes."""
     return Adversary("one vote decides", (_moved(audited, -1, _at_most(audited, FLIPS)),))
 
 

@@ -2,8 +2,11 @@
 
 How many of the models agree on a query depends on the records, which planning does not read.
 Therefore it is an argument here: a fraction f of the k models votes for one label, and all other
-models vote for one second label, which is as close to a tie as f allows. All figures then follow
-from the noise that the release would use:
+models vote for one second label, which is as close to a tie as f allows. The number of answers then
+follows from the noise that the release would use. There are two kinds of answering mechanisms. A
+stability test gives a query its label only if the label's lead in votes, with noise, is large
+enough; otherwise the answer is unstable. A noisy vote gives every query a label, which the noise
+may change.
 
 * In a stability test, every query is assumed to have the fraction f. Each answer is unstable with a
   probability p, so the T-th unstable answer is answer number T/p on average, where T is the cutoff.
@@ -11,12 +14,9 @@ from the noise that the release would use:
   T/p is the exact mean. With the calibration ``svt`` (sparse vector) queries between two unstable
   answers share the threshold's noise, and the mean is at least T/p, since 1/p is convex in p.
 * If each public cell is answered only once, no number of unstable answers ends the voting.
-* A noisy vote answers m queries whatever the votes are. The figure is the largest m whose noise
-  lets the label with the fraction f lose to another label at most once in a hundred queries.
-
-A stability test gives a query its label only if the label's lead in votes, with noise, is large
-enough; otherwise the answer is unstable. A noisy vote gives every query a label, which the noise
-may change.
+* A noisy vote answers m queries whatever the votes are, and needs more noise for a larger m. The
+  number of answers is the largest m for which the noise makes the label with the fraction f lose to
+  another label at most once in a hundred queries.
 """
 
 from __future__ import annotations

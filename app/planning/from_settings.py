@@ -87,7 +87,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
 
     Raises:
         ConfigurationError: this version cannot plan a setting, which the error names; the budget
-            does not suffice; or a random draw would be impossible.
+            does not suffice; or the random draw of a rule would be impossible.
 
     """
     refuse_unknown(settings)

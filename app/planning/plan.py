@@ -1,7 +1,9 @@
 """A plan: every parameter of a release, whether it is feasible, and advice.
 
 A plan depends only on a :class:`PlanRequest`, that is, on the configuration and the public number
-of rows. No private row is read.
+of rows. No private row is read. A *drawn rule* is a rule that the release draws at random from a
+public class of rules, to relabel the rows or as the published classifier. The *best rule* is the
+rule of this class with the lowest error rate on the rows.
 """
 
 from __future__ import annotations
@@ -51,11 +53,11 @@ class Plan:
             without relabelling.
         public_query_count: the number m_o of answers that Algorithm 4 of Nandi and Bassily requires
             (``docs/algorithms.md``), to compare with the configured number m.
-        excess_errors: for each drawn rule, by mechanism, a bound on its error rate above that of
-            the best rule, which fails with probability at most beta; empty if the number of rows is
-            unknown.
-        votes_needed: the number k of votes that each mechanism needs at this budget, by the
-            mechanism's name.
+        excess_errors: for each drawn rule, by the mechanism that draws it, a bound on its error
+            rate above that of the best rule; the bound fails with probability at most
+            ``answers.beta``. Empty if the number of rows is unknown.
+        votes_needed: the number k of votes with which each mechanism gives a label at this budget
+            if two thirds of the models agree, by the mechanism's name.
         capacities: the number of answers for several fractions of agreeing models; empty if the
             release gives no answers by vote.
         others: the number of labels that each mechanism would give with the planned k votes at this
@@ -182,7 +184,8 @@ def _relabel_parameter(request: PlanRequest) -> float | None:
 def excess_errors(request: PlanRequest) -> dict[Mechanism, float]:
     """Return, for each drawn rule, an upper bound on its error rate above the best rule's.
 
-    Each bound fails with probability at most beta. The bounds are listed by mechanism.
+    Each bound fails with probability at most beta, the setting ``answers.beta``. The bounds are
+    listed by the mechanism that draws the rule.
     """
     bounds, parameter = {}, _relabel_parameter(request)
     sampled, classifier = request.sampled_row_count, request.charge(Mechanism.CLASSIFIER)

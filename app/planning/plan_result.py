@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stability:
-    """A stability test as planned, with its effect on k votes and m queries.
+    """A planned stability test, with its effect on the votes of k models and on m queries.
 
     A query's distance is the number of votes that may change before another label wins.
 

@@ -1,6 +1,9 @@
 """A planning request: the public values of a configuration, and nothing else.
 
-``docs/algorithms.md`` names the research papers whose theorems use some of these values.
+``docs/algorithms.md`` names the research papers whose theorems use some of these values. A *drawn
+rule* is a rule that the release draws at random, to relabel the rows or as the published
+classifier; new releases have one *joint budget* for the answers and the drawn rules, whose privacy
+losses are then bounded together.
 """
 
 from __future__ import annotations
@@ -42,8 +45,8 @@ class PlanRequest:
         budget: the epsilon and delta of answers and of relabelling (replacing the rows' labels by
             those of a drawn rule), on the sampled rows; None if the release gives no answers by
             vote.
-        targets: the accuracy target alpha, the failure probability beta and the number m of new
-            answers of the ensemble.
+        targets: the number m of new answers of the ensemble and, for the papers' theorems, the
+            error rate alpha at which they aim and the probability beta with which they may fail.
         cutoff: the cutoff T, the number of unstable answers until the ensemble stops, at least 1;
             calibration ``paper`` has its own cutoff.
         ensemble_size: the number k of models; None if it follows from the noise parameters or the
@@ -78,13 +81,14 @@ class PlanRequest:
         cell_count: the number of public cells that the models label; None for models without cells.
         counts_decisions: whether each cell is answered only once, so that the noise is set for the
             two answers that one record can change.
-        statistics: forecasts of the statistics table on few and on many public points; empty
-            without a share of epsilon for statistics, or without n.
+        statistics: forecasts of the accuracy of the statistics table (noisy answers to counting
+            queries about the rows) on few and on many public points; empty without a share of
+            epsilon for statistics, or without n.
         is_growing: whether further rows are added to the release, which determines the Renyi order
             of the table of probabilities of unstable answers.
         joint_rows: the names of the mechanisms for which a new release with these shares has one
-            joint budget for answers and drawn rules; None if the present budget determines it for
-            every mechanism.
+            joint budget for answers and drawn rules; None if ``budget`` alone decides, for every
+            mechanism, whether the budget is joint.
 
     """
 
@@ -188,12 +192,12 @@ class PlanRequest:
 
         Args:
             row: the entry of the other mechanism in the table of answering mechanisms.
-            epsilon: the epsilon of the answers in this request, and of the random draws that share
-                a joint budget with them.
+            epsilon: the epsilon of the answers in this request, and of the drawn rules that have
+                one joint budget with the answers.
 
         Returns:
-            The parameters of the other mechanism, and the epsilon of its answers and of the
-            draws that share a joint budget with them.
+            The parameters of the other mechanism, and the epsilon of its answers and of the drawn
+            rules that have one joint budget with them.
 
         """
         asked, answers = self.asked, self.charge(Mechanism.ANSWERS)
@@ -228,7 +232,7 @@ class PlanRequest:
 
     @property
     def sampled_row_count(self) -> int | None:
-        """The number of rows, sampled or all, that answers use; None if unknown or unused."""
+        """The number of rows, sampled or all, for answers; None if unknown or without answers."""
         if self.row_count is None or self.budget is None:
             return None
         return self.budget.sampled_row_count(self.row_count)

@@ -98,7 +98,7 @@ def changed(request: PlanRequest, lever: Lever, value: Fraction) -> PlanRequest:
 
 
 def labels_at(request: PlanRequest, agreement: Fraction) -> int | None:
-    """Return the number of labels if a fraction of models agrees; None if none can be given."""
+    """Return the number of labels if a given fraction of models agrees; None if impossible."""
     try:
         calibration = quick_calibration(request)
     except ConfigurationError:

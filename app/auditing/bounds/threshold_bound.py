@@ -91,7 +91,8 @@ def hit_law(
         audited: the mechanism under audit.
         answering: the public parameters of its sparse vector technique.
         lead: the query's votes above half for the audited label.
-        left_out: a probability; values of the noise that are rarer together are left out.
+        left_out: the probability of the largest positive and negative values of the threshold's
+            noise that are left out of the sum.
 
     """
     noise, weights = _threshold_noise(answering.threshold_noise.scale, left_out)

@@ -2,8 +2,9 @@
 
 The adversary knows all votes except those that the record affects, and chooses all votes before
 every query. The adversary also decides when a generation of rows joins, and sees labels and
-unstable answers. A random 64-bit number (word) decides whether an answer is unstable; a table says
-for each distance how many of the ``2**64`` words make it unstable.
+unstable answers. A random 64-bit number (word) decides whether the answer to a query is unstable; a
+table says, for each distance of the query, how many of the ``2**64`` words make the answer
+unstable.
 """
 
 from __future__ import annotations

@@ -159,8 +159,8 @@ def answers_are_paid(audited: Audited) -> bool:
     """Return whether the noisy vote's variance is large enough for all answers of a run.
 
     With two labels, the Renyi divergence of some order must suffice. With more labels, one of the
-    two conditions of the proof must hold: the Renyi divergence suffices, or normal noise with a
-    variance that is smaller by 16 does.
+    two conditions of the proof must hold: the Renyi divergence suffices, or normal noise whose
+    variance is that of the noisy vote minus 16 would suffice.
     """
     answering = own(audited.answering, noisy_vote.Parameters)
     one, other = (

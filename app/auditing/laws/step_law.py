@@ -95,8 +95,8 @@ def _expected_words(answering: Answering | None, value: Tally) -> int:
 def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the largest query noise that gives an unstable answer, for each threshold noise.
 
-    If two values of the threshold's noise change the result by exactly their difference, or not at
-    all, the values in between are assumed to do the same, and the step is not called for them.
+    If the results at two values of the threshold's noise are equal, or differ by as much as the two
+    values, the results in between are inferred without calling the step.
 
     Args:
         audited: the mechanism under audit.

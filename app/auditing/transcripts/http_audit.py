@@ -1,9 +1,9 @@
 """The audit of whole releases over HTTP: their replies compared with their promises.
 
-Many releases are run on each of two neighbouring data sets, and all their replies are recorded.
-Some of the runs serve to choose an event, a set of values in one part of the replies (channel),
-that seems likelier on one data set. The other runs test the event, which gives a lower bound on
-epsilon.
+Many releases are run on each of two neighbouring data sets (a *pair*), for several pairs, and all
+their replies are recorded. Some of the runs serve to choose an event, a set of values in one part
+of the replies (channel), that seems likelier on one data set, and another event that seems likelier
+on the other. The other runs test the two events, which gives a lower bound on epsilon.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Promised:
     """The promises with which each run of a release is compared.
 
     Attributes:
-        claim: the epsilon and delta of everything that the release may draw.
+        claim: the claimed epsilon and delta of all random draws that the release may make.
         cutoff: the cutoff T, the largest number of unstable answers; None without a cutoff.
         abstains: whether an unstable answer has no label.
 
@@ -114,8 +114,8 @@ class Seen:
     """The outcome of one test run: which chosen events occurred, and which promises it broke.
 
     Attributes:
-        events: whether each chosen event occurred (one event for each order of the two data sets);
-            empty for a run that served to choose events.
+        events: whether each of the two chosen events occurred; empty for a run that served to
+            choose events.
         broken: the promises that the run broke.
 
     """
@@ -129,8 +129,8 @@ class ServedReport:
     """The results of an audit over HTTP.
 
     Attributes:
-        epsilon: the claimed epsilon of everything that the releases may draw.
-        delta: the claimed delta of the same.
+        epsilon: the claimed epsilon of all random draws that a release may make.
+        delta: the claimed delta of these random draws.
         told: the lower bound on epsilon from each pair of neighbouring data sets, by the pair's
             name, with the channel that proves it.
         broken: the number of runs that broke each promise that an outsider can check.

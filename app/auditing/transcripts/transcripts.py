@@ -6,7 +6,8 @@ serve to choose an event: the readings of every channel are sorted by how much l
 one data set than on the other, and the channel and set of readings that would prove the largest
 epsilon are chosen. The probabilities of this event are then bounded from the other runs, which had
 no part in the choice. So the audit needs no list of the values that may depend on a record, and it
-tests only one event for each order of the two data sets, however many channels there are.
+tests only two events, one that is likelier on one data set and one that is likelier on the other,
+however many channels there are.
 
 A channel with many different readings separates the runs to which an event was fitted by mere
 chance: a clock, for example, shows some seconds on one data set only. So the runs that choose are
@@ -98,7 +99,8 @@ class Suspicion:
 
     Attributes:
         common: the values that occurred in both halves (earlier and later) of the runs that chose.
-        events: one event for each order of the two data sets.
+        events: two events: one that seems likelier on the first data set, and one that seems
+            likelier on the second.
 
     """
 

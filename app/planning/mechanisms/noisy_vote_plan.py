@@ -49,7 +49,7 @@ FEWER_VOTES: Final = "with so few queries a noisy vote would need fewer votes: k
 
 
 def plan_noisy_vote(request: PlanRequest, budget: PipelineBudget) -> Verdict:
-    """Return the number of models, the noise, and whether unanimous votes exceed it.
+    """Return the number of models, the noise, and whether a unanimous label wins despite it.
 
     A release is infeasible if it has more chunks than rows, or if even a label that gets all votes
     would lose to the noise more than once in a hundred queries.

@@ -1,6 +1,7 @@
-"""Planning with the constants of the papers, which need more rows than most data sets have.
+"""Planning with the constants of published papers, which need more rows than most owners have.
 
-``docs/algorithms.md`` names the papers.
+The paper is that of Nandi and Bassily, 2020 (``docs/algorithms.md`` has its title), whose theorem
+says how many rows and models its algorithms need.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def plan_paper(request: PlanRequest, budget: PipelineBudget) -> Verdict:
-    """Return the parameters of the paper's theorem, and whether there are enough rows.
+    """Return the parameters of Nandi and Bassily's theorem, and whether there are enough rows.
 
     One mechanism on a random sample of the rows relabels and answers (Algorithm 3 of Nandi and
-    Bassily, ``docs/algorithms.md``), so it gets the shares of epsilon of relabelling and of
-    answers. If the configuration sets the number k of models, it is used in place of the paper's k.
+    Bassily), so it gets the shares of epsilon of relabelling and of answers. If the configuration
+    sets the number k of models, this number is used in place of the paper's.
 
     Raises:
         ConfigurationError: the paper's parameters do not keep the privacy that the paper claims.

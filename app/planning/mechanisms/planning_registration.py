@@ -38,18 +38,19 @@ class PlanningRegistration:
         forecast: returns the number of labels with k votes and at most m answers, given the
             measured agreement of models.
         beside_leaves: returns the forecast number of labels if a fraction of the queries reaches a
-            leaf of the models' trees on which few models agree; None if it follows from the
-            probability of unstable answers.
+            leaf of the models' trees on which few models agree; None if this number follows from
+            the probability of unstable answers.
         variants: functions that compute the noise of each variant of the mechanism that a plan
             compares, by name.
-        quick: computes the noise approximately, for computations with many values.
+        quick: computes the noise approximately, for plots and searches that need the noise of many
+            different settings.
         takes_cutoff: whether the operator may choose the cutoff T.
         cutoff_compared_max: the largest cutoff T for which a comparison computes the noise, because
             the computation takes too long for a larger T; None for no limit.
         is_always_compared: whether a plan for another mechanism shows this mechanism for
             comparison.
-        fewer_votes: a sentence that this mechanism would need only k votes; empty for the sentence
-            that other mechanisms use.
+        fewer_votes: the sentence by which plans of other mechanisms say that this mechanism would
+            need only k votes; empty for the usual sentence.
 
     """
 
@@ -70,7 +71,8 @@ class PlanningRegistration:
     def is_compared_by(self, request: PlanRequest) -> bool:
         """Return whether a plan compares this mechanism with others.
 
-        It does if the mechanism could answer the queries, and is always compared or configured.
+        The mechanism must be able to answer the queries, and must be either the configured
+        mechanism or one that every plan compares.
         """
         if not self.variants or not request.may_serve(self.row):
             return False

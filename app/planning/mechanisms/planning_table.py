@@ -103,15 +103,16 @@ def calibrations(
     Args:
         request: the planned release, with the number m of answers, the cutoff T and the number of
             labels.
-        epsilon: the epsilon of the answers and of the random draws that share a joint budget with
-            them.
-        delta: the delta of the answers and these draws.
+        epsilon: the epsilon of the answers, and of those randomly drawn rules (for relabelling, or
+            as the classifier) that have one joint budget with the answers.
+        delta: the delta of the answers and these drawn rules.
         known: noise parameters that are already computed for this budget, or None.
 
     Returns:
         The noise parameters by the name of the mechanism's calibration, or ``noisy-vote``; the
-        sparse vector technique (``svt``) has one entry for each variant. A mechanism for which no
-        parameters fit the budget is left out.
+        sparse vector technique (``svt``) has two entries, for a threshold that is drawn once and
+        for one that is drawn again after each unstable answer. A mechanism for which no parameters
+        fit the budget is left out.
 
     """
     found: dict[str, Weighed] = {}

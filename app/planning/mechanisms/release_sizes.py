@@ -47,7 +47,7 @@ def chunk_rows_wanted(request: PlanRequest) -> int:
 
 
 def rows_for(request: PlanRequest, sampled_row_count: int) -> int:
-    """Return the smallest number of rows from which ``sampled_row_count`` rows can be sampled."""
+    """Return the fewest rows whose random sample, at the release's rate, has the given size."""
     rate = 1 if request.budget is None else request.budget.sampling_rate
     return math.ceil(sampled_row_count / rate)
 

@@ -98,7 +98,7 @@ def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
 
 
 def weigh(request: PlanRequest, calibration: Calibration, size: int) -> Stability:
-    """Return a stability test's effect on unanimous votes and on the wanted number of answers.
+    """Return the agreement that a stability test needs, and how it treats unanimous votes.
 
     Args:
         request: the planned release.

@@ -47,7 +47,7 @@ def delta_words(delta: float, rows: int | None, unit: str) -> str:
     Args:
         delta: the delta of the whole release.
         rows: the public number of rows or persons; None if it is not known.
-        unit: the name of a row or person, for people.
+        unit: the word for what epsilon protects: row or person.
 
     """
     if rows is None or delta * rows < 1:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def paper_document(found: PaperParameters) -> Document:
-    """Return a JSON document of the parameters of the papers, by the papers' symbols."""
+    """Return as JSON the parameters of the papers' algorithms, named by the papers' symbols."""
     return {
         "n_prime": found.sampled_row_count,
         "T_real": found.cutoff_real,
@@ -45,7 +45,7 @@ def paper_document(found: PaperParameters) -> Document:
 
 
 def theorems_document(theorems: Sequence[Theorem]) -> Document:
-    """Return a JSON document of the rows that the papers' theorems require."""
+    """Return a JSON document of the numbers of rows that the papers' theorems require."""
     return {"sample_complexity": [_theorem_document(theorem) for theorem in theorems]}
 
 

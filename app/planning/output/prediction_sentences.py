@@ -1,4 +1,7 @@
-"""The prediction of a plan by trials on made-up data, in a few sentences."""
+"""The prediction of a plan by trials on made-up data, in a few sentences.
+
+In a trial, made-up rules label made-up records, and models are trained on these records.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,7 @@ def _recommended(best: Choice) -> str:
 
 
 def worth_words(best: Choice) -> str:
-    """Return a sentence on how much better made-up labelling rules are than guessing one label."""
+    """Return a sentence that compares the rules' accuracy with that of one constant label."""
     if best.accuracy is None or best.likeliest is None:
         return ""
     return (

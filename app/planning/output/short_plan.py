@@ -1,10 +1,12 @@
 """A plan as three lines: the number of answers, their accuracy, and one recommended change.
 
 The first two lines follow from public numbers. The third line comes from a trial in which models
-are trained on made-up records.
+are trained on made-up records. A *drawn rule* is a rule that the release draws at random from a
+public class of rules, to relabel the rows or as the published classifier. The *best rule* is the
+rule of this class with the lowest error rate on the rows.
 
-A made-up labelling rule stands for the rule that will be drawn from the private rows for
-relabelling, which planning does not know.
+A made-up labelling rule stands for the rule that will be drawn for relabelling, which depends on
+the private rows, so that planning does not know it.
 """
 
 from __future__ import annotations
@@ -98,7 +100,7 @@ def _labels(found: Capacity, limit: int) -> int:
 def accuracy_line(
     request: PlanRequest, *, classes: Sequence[str], label_shares: Mapping[str, float] | None
 ) -> str:
-    """Return a line on how much less accurate than the best rule the answers may be.
+    """Return a line that bounds by how much answers are less accurate than the best rule.
 
     Args:
         request: the configured release.
@@ -162,7 +164,8 @@ def rare_labels(
 
     Args:
         request: the configured release.
-        bounds: for each drawn rule, by mechanism, a bound on its error rate above the best rule's.
+        bounds: for each drawn rule, by the mechanism that draws it, a bound on its error rate above
+            the best rule's.
         classes: the names of the labels.
         label_shares: the frequency of each label in a public sample; None without a sample.
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def wanted_lines(plan: Plan, offer: Offer) -> tuple[str, ...]:
-    """Return the request, its cheapest or nearest solution, and other solutions, as lines."""
+    """Return three lines: the wish, the cheapest or nearest release found, and other ways."""
     return (
         f"Wanted: {_wanted(offer.wanted)}.",
         _cheapest(offer),

@@ -3,10 +3,11 @@
 A release may relabel its rows: a privately drawn rule of a public class then gives the labels of
 all rows. The trial does not know this rule, which depends on private rows, and knows the
 distribution of people only by public frequencies. So a made-up rule labels made-up people, and the
-release's own learning method trains models on some chunks of n/k of these people each. This is
-repeated for several made-up rules. The result is the fraction of votes that each label of a query
-gets under each rule. Models that label public cells need no rule and no training: the models that
-vote on a cell are those whose chunk has a row in it.
+release's own learning method trains models on some chunks of n/k of these people each, where n is
+the number of rows and k the number of models. This is repeated for several made-up rules. The
+result is the fraction of votes that each label of a query gets under each rule. Models that label
+public cells need no rule and no training: the models that vote on a cell are those whose chunk has
+a row in it.
 
 The trial makes assumptions that may be wrong: features are independent unless public points are
 given; relabelling rules are like those drawn for labels on which every feature has an effect;
@@ -54,7 +55,8 @@ class Agreement:
         leads: for H made-up rules and Q queries, the fraction of votes by which the first label
             leads the second, between 0 and 1, shape ``(H, Q)``.
         learner_count: the number of models that were trained for each rule.
-        with_cells: whether models label public cells; small leaves are then no special risk.
+        with_cells: whether models label public cells; such models are no trees, and have no small
+            leaves on which they may disagree.
 
     """
 

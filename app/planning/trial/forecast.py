@@ -1,11 +1,12 @@
 """The forecast number of answers of each mechanism, from how well models agree on made-up data.
 
-**From few models to k votes.** A query's lead among the k votes is estimated as k times its
-relative lead among the models of the trial. A trial trains fewer models than k, so the estimated
-leads vary too much. The probability of an unstable answer falls about exponentially with the
-distance (the votes that may change before another label wins); if a is the local slope of the
-probability's logarithm and ``s^2`` the additional variance of the estimated distance, the mean
-probability is too large by a factor of ``e^(a^2 s^2 / 2)``. The forecast divides by this factor.
+**From few models to k votes.** A query's relative lead is the fraction of votes by which the first
+label leads the second. A query's lead among the k votes is estimated as k times its relative lead
+among the models of the trial. A trial trains fewer models than k, so the estimated leads vary too
+much. The probability of an unstable answer falls about exponentially with the distance (the votes
+that may change before another label wins); if a is the local slope of the probability's logarithm
+and ``s^2`` the additional variance of the estimated distance, the mean probability is too large by
+a factor of ``e^(a^2 s^2 / 2)``. The forecast divides by this factor.
 
 **One number for many rules.** The forecast gives a number of answers for each made-up labelling
 rule. Under some rules few answers may be unstable, and under others so many that the ensemble soon
@@ -192,7 +193,7 @@ def labels_beside_leaves(
     ensemble_size: int,
     limit: int,
 ) -> Numbers:
-    """Return the expected labels of a noisy vote if some queries reach contested leaves.
+    """Return the expected number of a noisy vote's labels if some queries reach contested leaves.
 
     Args:
         calibration: the noise parameters of the noisy vote.
@@ -202,8 +203,9 @@ def labels_beside_leaves(
         limit: the largest number m of answers.
 
     Returns:
-        The expected labels if queries reach one kind of leaf and all other queries are unanimous,
-        for each kind; and as the last entry, if all queries are unanimous.
+        For each kind of leaf, the expected number of labels if some queries reach leaves of this
+        kind and all other queries are unanimous; and as the last entry, the number if all queries
+        are unanimous.
 
     """
     weights = np.append(shares, 1.0)
@@ -237,7 +239,7 @@ def forecast_of_table(
 def tested_beside_leaves(
     test: HitTest, leads: Numbers, shares: Numbers, ensemble_size: int, limit: int
 ) -> Numbers:
-    """Return the expected labels of a stability test if some queries reach contested leaves.
+    """Return a stability test's expected labels if some queries reach contested leaves.
 
     Args:
         test: the stability test with its noise parameters.
@@ -247,8 +249,9 @@ def tested_beside_leaves(
         limit: the largest number m of answers.
 
     Returns:
-        The expected labels if queries reach one kind of leaf and all other queries are unanimous,
-        for each kind; and as the last entry, if all queries are unanimous.
+        For each kind of leaf, the expected number of labels if some queries reach leaves of this
+        kind and all other queries are unanimous; and as the last entry, the number if all queries
+        are unanimous.
 
     """
     distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, None)

@@ -29,7 +29,8 @@ class Prediction:
         by_mechanism: the forecast of each mechanism at its budget with its number k of models and
             cutoff T, for calibration ``paper`` with the papers' constants; None for a mechanism
             with more chunks than rows.
-        cliff: the risk of small tree leaves; None if no leaf is a risk.
+        cliff: the risk that models disagree on a tree leaf with few rows, so that few answers are
+            stable; None if no leaf is a risk.
         best: the recommended settings; None if no other settings could be tried.
         hypothesis_count: the number of made-up rules.
         learner_count: the number of models that were trained for each rule.

@@ -5,7 +5,8 @@ several made-up labelling rules. Under each rule, a choice's ratio is its number
 by that of the choice with the most labels; :func:`recommend` compares choices by the mean of this
 ratio over the rules. The models may be trees, and queries may often reach the tree leaf on which
 the models agree least; choices with equal ratios are compared by the number of labels in this case
-(if models label public cells, by the number that nine in ten made-up rules exceed).
+(if models label public cells, by the number that nine in ten made-up rules exceed). The *best rule*
+is the rule with the lowest error rate among those from which the relabelling rule is drawn.
 """
 
 from __future__ import annotations
@@ -134,9 +135,9 @@ def picked(choices: Sequence[Choice]) -> Choice:
 
 
 def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | None:
-    """Return the settings that give the most labels with caution.
+    """Return the settings that give the most labels, even if the drawn rule is unfavourable.
 
-    The number of labels is the one that nine in ten made-up rules exceed.
+    Settings are compared by the number of labels that nine in ten made-up rules exceed.
 
     Args:
         request: the planned release, with a known number of rows.
@@ -176,7 +177,9 @@ def choices_of(
 def with_shares(request: PlanRequest, excess_max: float = RELABEL_EXCESS_MAX) -> PlanRequest:
     """Return a request with just enough budget for relabelling, and the rest for answers.
 
-    Relabelling replaces the rows' labels by those of a drawn rule.
+    Relabelling (replacing the rows' labels by those of a drawn rule) gets the smallest share, of a
+    few that are tried, with which the bound on the drawn rule's error rate above the best rule's is
+    at most ``excess_max``.
 
     The shares are not changed if the release uses a random sample of its rows, if its relabelling
     rule is drawn from the labellings of the rows themselves (``hypotheses.grid = "private"``), or

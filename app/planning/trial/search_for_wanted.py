@@ -3,8 +3,9 @@
 For each tried epsilon or number of rows, :func:`app.planning.trial.recommendation.surest` chooses
 the shares of epsilon, the mechanism, the number k of models and the cutoff T. A wanted number of
 answers counts as reached if nine in ten made-up rules give it, and a wanted accuracy if the bound
-on the excess error of the rule drawn for relabelling (its error rate above that of the best rule)
-implies it. More epsilon or more rows seldom give a worse result, so the search is a bisection.
+on the excess error of the rule drawn for relabelling (its error rate above that of the best rule of
+its class) implies it. More epsilon or more rows seldom give a worse result, so the search is a
+bisection.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Offer:
 
 
 def search(request: PlanRequest, wanted: Wanted, trial: Trial | None) -> Offer:
-    """Return the cheapest releases that give the wanted answers and accuracy.
+    """Return the releases with the least epsilon, and the fewest rows, that fulfil the wish.
 
     Args:
         request: the configured release, with a known number of rows.

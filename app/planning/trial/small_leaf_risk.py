@@ -41,7 +41,7 @@ class Cliff:
         leaf_shares: the smallest and the largest fraction of people in such leaves.
         tests: the names of the feature tests (yes-or-no questions such as age >= 40) whose rarer
             answer is given by such a fraction of people; at most a few tests are named.
-        labels: the number of labels with the worst of these leaves.
+        labels: the number of labels that the release gives if it has the worst of these leaves.
         hypotheses_at_risk: the fraction of the made-up rules that give less than half of the mean
             number of labels.
 
@@ -63,7 +63,7 @@ def find_cliff(
     limit: int,
     tests: Sequence[tuple[str, float]],
 ) -> Cliff | None:
-    """Return the risk that small tree leaves use up the answers; None if there is none.
+    """Return the risk that queries in small tree leaves are unstable; None if there is none.
 
     Args:
         calibration: the noise parameters for the budget of the answers.

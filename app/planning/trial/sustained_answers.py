@@ -8,8 +8,9 @@ can continue for ever. If clients ask less, more generations vote and u falls; i
 fewer and fewer generations vote.
 
 u(G) is measured on made-up people (``agreement.py``), for G times as many votes as one generation
-has. It holds if all generations get their labels from the same relabelling rule (``pooled``,
-``inherit`` or ``cohort``); if each has its own rule, models disagree more.
+has. It holds if all generations get their labels from the same relabelling rule (the setting
+``generations.labelling`` is ``pooled``, ``inherit`` or ``cohort``); if each generation has its own
+rule, models disagree more.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ class Sustained:
             number.
         demand: the wanted number of answers per period.
         cutoff: the number T of unstable answers that each generation can pay for.
-        quorum: the smallest number of generations at which the cautious rate reaches the demand;
-            None if none does.
+        quorum: the smallest number of generations at which ``Company.sustained_cautious`` reaches
+            the demand; None if none does.
         unit: the unit of privacy, rows or persons.
         size: the number of rows or persons in a generation.
 
