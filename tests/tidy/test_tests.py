@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from tests.conftest import ROOT, SLOW_FILES
 from tests.tidy.sources import functions, place, python_files
 
 SUBJECT = re.compile(r"test_[a-z].*[a-z]")
@@ -32,6 +33,13 @@ def test_every_test_is_named_after_its_claim() -> None:
         and (function.name.count("_") < 3 or not SUBJECT.fullmatch(function.name))
     ]
     assert not named, "\n".join(named)
+
+
+def test_every_slow_file_exists() -> None:
+    """A file that was renamed is not left in the list of slow files under its old name."""
+    named = SLOW_FILES.read_text(encoding="utf-8").split()
+    gone = [name for name in named if not (ROOT / "tests" / name).is_file()]
+    assert not gone, "\n".join(gone)
 
 
 def _is_one_sentence(docstring: str) -> bool:
