@@ -65,7 +65,7 @@ def main() -> None:
             for part in range(PAIRS + 1):  # the first pair warms both up
                 lines = bodies(VECTORS, part=part)
                 before = server.processor_seconds()
-                streams.append(_stream_seconds(server.port, lines))
+                streams.append(stream_seconds(server.port, lines))
                 used.append(server.processor_seconds() - before)
                 with pinned.on_the_servers_core():
                     stages.append(_stages(release, lines))
@@ -110,7 +110,7 @@ def _tell_rate(question: str, used: Sequence[float]) -> None:
     )
 
 
-def _stream_seconds(port: int, lines: Sequence[bytes]) -> float:
+def stream_seconds(port: int, lines: Sequence[bytes]) -> float:
     """Return how long a stream takes, from its first byte to the last answer."""
     body = b"\n".join(lines) + b"\n"
     head = (

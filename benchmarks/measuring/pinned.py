@@ -74,9 +74,17 @@ def release(config: Path, *, with_grpc: bool = False) -> Iterator[Server]:
 
 
 @contextmanager
-def peer(command: Sequence[str], port: int, probe: str, *, grpc_port: int = 0) -> Iterator[Server]:
+def peer(
+    command: Sequence[str],
+    port: int,
+    probe: str,
+    *,
+    grpc_port: int = 0,
+    folder: Path = ROOT,
+    **environ: str,
+) -> Iterator[Server]:
     """Serve another program, which listens on ``port`` and is ready once ``probe`` is 200."""
-    with _served(command, port, probe, grpc_port=grpc_port) as server:
+    with _served(command, port, probe, grpc_port=grpc_port, folder=folder, **environ) as server:
         yield server
 
 
@@ -112,14 +120,20 @@ def free_port() -> int:
 
 @contextmanager
 def _served(
-    command: Sequence[str], port: int, probe: str, *, grpc_port: int = 0, **environ: str
+    command: Sequence[str],
+    port: int,
+    probe: str,
+    *,
+    grpc_port: int = 0,
+    folder: Path = ROOT,
+    **environ: str,
 ) -> Iterator[Server]:
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(CORES)})  # the process below starts there, threads and all
     try:
         process = subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=folder,
             env={**os.environ, **environ},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -82,8 +82,9 @@ class CurveInequality:
         order, rest = self.alpha, 1.0 - self.alpha
         hit = order * _ln_hit(first) + rest * _ln_hit(second) - self.ln_ratio
         answer = order * _ln_hit(-first) + rest * _ln_hit(-second) - self.ln_answer_ratio
-        # expm1, since far out the answer's term is within 1e-12 of one.
-        return math.exp(min(hit, _EXPONENT_MAX)) + math.expm1(min(answer, _EXPONENT_MAX))
+        # e^hit <= 1 - e^answer in logarithms, which are nearly linear in a log-odds: few steps find
+        # the root.
+        return hit - math.log(-math.expm1(answer)) if answer < 0 else _EXPONENT_MAX
 
     def following_logit(self, previous: float, *, step: float) -> float:
         """Return the smallest log-odds below ``previous`` that the inequality accepts.
@@ -148,21 +149,26 @@ def _falling_root(excess: Callable[[float], float], *, low: float, high: float) 
 
     """
     low_value, high_value = excess(low), excess(high)
+    moved = 0  # the end that moved last: its value is halved where the other would stay again
     for _ in range(STEPS_MAX):
         middle = _between(low, low_value, high, high_value)
         value = excess(middle)
         if value > 0:
-            low, low_value, high_value = middle, value, high_value / 2
+            low, low_value = middle, value
+            high_value = high_value / 2 if moved < 0 else high_value
+            moved = -1
         else:
-            high, high_value, low_value = middle, value, low_value / 2
+            high, high_value = middle, value
+            low_value = low_value / 2 if moved > 0 else low_value
+            moved = 1
         if value == 0 or high - low <= _LOGIT_TOLERANCE * (1.0 + abs(high)):
             break
     return high
 
 
 def _between(low: float, low_value: float, high: float, high_value: float) -> float:
-    """Illinois point, or the middle where the lower end is too steep to be of use."""
-    if low_value > 1.0 or high_value == 0.0:
+    """Illinois point, or the middle where the lower end says only that it is too low."""
+    if low_value >= _EXPONENT_MAX / 2 or high_value == low_value:
         return (low + high) / 2
     return high - high_value * (high - low) / (high_value - low_value)
 

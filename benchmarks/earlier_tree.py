@@ -1,0 +1,162 @@
+"""What does an answer cost of the processor beside the same answer by an earlier checkout?
+
+Expected: no more: the earlier time over today's is above .95 at 1, 8 and 64 clients, in a stream,
+by the Open Inference Protocol and in the classifier phase, and so is that of an opening.
+
+    python -m benchmarks.earlier_tree FOLDER [--pairs 15] [--only TEXT]
+
+FOLDER is a checkout of this project with an environment of its own (``make install``).  Both
+servers run on one core and are asked by turns, the load on the other; each opens the release of
+``http_answers`` by its own code.  After a pair that only warms up, the median of the pairs' ratios
+is printed with the interval of order statistics that leaves it out in at most 5 of 100 runs,
+whatever the law of the ratios is.  Some five minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Final
+
+from scipy.stats import binom
+
+from benchmarks.http_stream import VECTORS, stream_seconds
+from benchmarks.measuring import pinned
+from benchmarks.measuring.circumstances import ROOT, circumstances
+from benchmarks.measuring.linear_release import bodies
+from benchmarks.measuring.load import measure
+from benchmarks.v2_infer import OUTPUTS, PATH
+from benchmarks.v2_infer import bodies as inference_bodies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from benchmarks.measuring.pinned import Server
+
+PAIRS: Final = 15
+REQUESTS: Final = {1: 1000, 8: 2000, 64: 4000}
+ANSWERS_BEFORE: Final = 400
+SWITCH_SECONDS: Final = 5.0
+AT_LEAST: Final = 0.95
+FALSE_ALARM: Final = 0.05
+OPEN: Final = """
+import sys
+from pathlib import Path
+from benchmarks.measuring.linear_release import open_linear_release
+queries, after = int(sys.argv[2]), sys.argv[3]
+print(open_linear_release(Path(sys.argv[1]), queries=queries, after=after))
+"""
+
+
+def main() -> None:
+    """Print a line for each kind of request, and one for an opening."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("tree", type=Path, help="a checkout with .venv")
+    arguments.add_argument("--pairs", type=int, default=PAIRS)
+    arguments.add_argument("--only", default="", help="questions with this text in them")
+    given = arguments.parse_args()
+    trees = (given.tree.resolve(), ROOT)
+    print(circumstances())
+    for question, (switches, ask) in _questions().items():
+        if given.only not in question:
+            continue
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+            servers = [
+                stack.enter_context(_serving(tree, Path(folder) / str(number), switches=switches))
+                for number, tree in enumerate(trees)
+            ]
+            with pinned.load_on_its_core():
+                if switches:
+                    for server in servers:
+                        measure(
+                            server.port,
+                            bodies(ANSWERS_BEFORE, part=0),
+                            clients=8,
+                            expected=b'"ensemble"',
+                        )
+                    time.sleep(SWITCH_SECONDS)
+                used = [
+                    [_used(server, ask, part) for server in servers]
+                    for part in range(1, given.pairs + 2)
+                ]
+        _tell(question, used[1:])
+
+
+def _questions() -> Mapping[str, tuple[bool, Callable[[Server, int], int]]]:
+    """Return each question with whether a switch comes before it, and what asks it."""
+
+    def posting(clients: int, expected: bytes) -> Callable[[Server, int], int]:
+        def ask(server: Server, part: int) -> int:
+            posted = bodies(REQUESTS[clients], part=1000 * clients + part)
+            measure(server.port, posted, clients=clients, expected=expected)
+            return len(posted)
+
+        return ask
+
+    def infer(server: Server, part: int) -> int:
+        posted = inference_bodies(REQUESTS[8], part=part)
+        measure(server.port, posted, clients=8, expected=OUTPUTS, path=PATH)
+        return len(posted)
+
+    def stream(server: Server, part: int) -> int:
+        stream_seconds(server.port, bodies(VECTORS, part=part))
+        return VECTORS
+
+    return {
+        **{
+            f"{clients} client{'s' * (clients > 1)}": (False, posting(clients, b'"label":'))
+            for clients in REQUESTS
+        },
+        "V2 infer, 8 clients": (False, infer),
+        "stream": (False, stream),
+        "classifier phase, 64 clients": (True, posting(64, b'"classifier"')),
+    }
+
+
+def _serving(tree: Path, folder: Path, *, switches: bool) -> AbstractContextManager[Server]:
+    """Open the release by a tree's own code, and serve it by the same."""
+    python = str(tree / ".venv" / "bin" / "python")
+    terms = (str(ANSWERS_BEFORE), "classifier") if switches else (str(10**9), "halt")
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    opened = subprocess.run(
+        [python, "-c", OPEN, str(folder), *terms],
+        cwd=tree,
+        env=environment,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    config = opened.stdout.decode().splitlines()[-1]
+    port = pinned.free_port()
+    command = [python, "-m", "app", "serve", "--config", config]
+    return pinned.peer(command, port, "/readyz", folder=tree, CONCLAVE_SERVER__PORT=str(port))
+
+
+def _used(server: Server, ask: Callable[[Server, int], int], part: int) -> float:
+    """Return seconds of the processor of an answer."""
+    before = server.processor_seconds()
+    count = ask(server, part)
+    return (server.processor_seconds() - before) / count
+
+
+def _tell(question: str, used: Sequence[Sequence[float]]) -> None:
+    ratios = sorted(earlier / today for earlier, today in used)
+    low = int(binom.ppf(FALSE_ALARM / 2, len(ratios), 0.5))
+    interval = f"[{ratios[low - 1]:.3f}, {ratios[-low]:.3f}]" if low else "[too few pairs]"
+    earlier, today = (median(column) * 1e6 for column in zip(*used, strict=True))
+    print(
+        f"{question:30} {earlier:8.1f} us, today {today:8.1f} us: "
+        f"{median(ratios):.3f} {interval} (wanted above {AT_LEAST})"
+    )
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
