@@ -12,7 +12,7 @@ stopped) vote on each query that models answer, and every unstable answer is cha
 them. Take a generation whose account :func:`check` accepts, and which stops voting at its unstable
 answer number ``cutoff``. The outputs of the release are (epsilon, delta)-differentially private in
 every record of this generation, for any number of queries, generations and adaptive adversaries,
-under replacement of one record's whole history.
+under replacement of one record's whole history, which is all that its slot contains at any time.
 
 **Proof.** For a record, the other generations are part of the adversary. The induction, on a Renyi
 divergence, is over the rest of its generation's account:
@@ -111,7 +111,7 @@ class ProfileAccount:
         """Return the account that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: a key is missing, or a value is not a number.
+            InvariantError: a parameter is missing, or its value is not a number.
 
         """
         names = ("epsilon", "delta", "alpha", "ln_ratio", "delta_release", "delta_svt")

@@ -5,7 +5,8 @@
 stability test passes, the bin with the most scores is released. If it fails, the scores are counted
 in a second histogram, whose edges are shifted by half a bin and which is tested in the same way.
 The run ends at failed test T, T being the cutoff. A stability test passes or fails at random, and
-passes more likely the more scores could change without changing the fullest bin.
+passes more likely at a larger distance, the number of scores that may change without changing the
+fullest bin.
 
 **Claim.** As private as the stability test that it uses (the inner mechanism) is for T unstable
 answers and any number of queries: ``app.privacy.stability.mechanism`` with its table of
@@ -112,8 +113,8 @@ class PrivateBins:
 
     Attributes:
         bin_count: the query's precision, public.
-        plain: in the histogram that is not shifted, the index of the bin with the most scores and
-            its distance to instability, secret.
+        plain: in the histogram that is not shifted, the index of the bin with the most scores, and
+            the distance, secret.
         shifted: the same two numbers in the shifted histogram, secret.
 
     """
@@ -184,7 +185,7 @@ def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query: no failed test, and the threshold's noise if any."""
+    """Return the state before the first query; only the sparse vector technique draws noise."""
     return row_of(parameters).start(parameters, noise)
 
 

@@ -14,8 +14,8 @@ the next mechanism. A student, trained on released labels, has no charge.
 
 **Inputs and outputs.** In: a ``Tally`` of the votes, or ``PrivateBins`` of the scores (secret).
 Out: ``Outcome``, public: the label (a class index or none), whether the answer is stable and, with
-scores, the bin. The state's counters are public; its threshold noise, if the mechanism has one, is
-secret.
+scores, the bin. The state's counters are public. With the sparse vector technique the state also
+has the noise of the threshold, which is secret.
 
 **Utility.** m_o = 32 (d ln(1/alpha) + ln(1/beta)) / alpha queries suffice for the semi-private
 learner that follows (Nandi and Bassily 2020, Theorem 11), d being the VC dimension, alpha the
@@ -131,7 +131,7 @@ class Parameters:
 
     @property
     def is_refreshed(self) -> bool:
-        """Whether the threshold's noise is drawn again after an unstable answer."""
+        """Whether the sparse vector technique draws threshold noise after each unstable answer."""
         if self.answering is None or self.row is None:
             return False
         return self.row.is_refreshed(self.answering)
@@ -154,7 +154,7 @@ class Outcome:
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query, with threshold noise if any is needed."""
+    """Return the state before the first query; only the sparse vector technique draws noise."""
     if parameters.answering is None or parameters.row is None:
         return State()
     return State().after(parameters.row.start(parameters.answering, noise), answers=0)
