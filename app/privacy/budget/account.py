@@ -30,8 +30,8 @@ most ``epsilon``, as in the exponential mechanism, the divergence is also at mos
 ``alpha epsilon^2 / 8``. Any other ``epsilon``-private draw has a range of at most ``2 epsilon``,
 which gives ``alpha epsilon^2 / 2``. The noise of a gradient descent is set for its share of epsilon
 and delta, as normal noise. The divergence of the descent is ``alpha G^2 / 2``, where ``G`` is the
-distance by which one record moves all its steps, in standard deviations of the noise; it uses no
-delta in the account.
+distance by which one record moves all its steps, in standard deviations of the noise; this
+divergence uses no delta.
 
 **Raises.** ``InvariantError``: a draw has no share, the answers have no share, or a classifier has
 a share but no learner.

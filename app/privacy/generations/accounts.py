@@ -35,8 +35,8 @@ an account that does not satisfy the theorem.
 A batch of rows is a generation, and pays from its own budget for the unstable answers on which it
 votes.
 
-The account is the part of the privacy budget that unstable answers use up, at a fixed price for
-each.
+A generation's privacy account is the part of its budget that unstable answers use up, at a fixed
+price for each.
 
 The stability table of Theorem C is proved private by a numeric certificate
 (``app/privacy/stability/certified/certificate.py``).

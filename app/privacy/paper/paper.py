@@ -8,8 +8,8 @@ lambda (the noise scale), w (the threshold) and k (the number of models). The nu
 rows is rounded down, and T, k and the number m_o of queries for the semi-private learner (the
 classifier after the models) are rounded up.
 
-The parameters are real numbers, for planning and for a release as in the papers; their privacy is
-proved in the papers.
+The parameters are real numbers, for planning. For a release ``paper_pipeline.py`` rounds them to
+rationals and checks their privacy.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def paper_budget(
 def paper_calibration(
     targets: PaperTargets, *, relabel: Charge | None, answers: Charge
 ) -> svt.SvtCalibration:
-    """Return the sparse vector's parameters with the paper's constants (NB Algorithm 5).
+    """Return the sparse vector's parameters with the constants of Nandi and Bassily, Algorithm 5.
 
     The parameters pass :func:`app.privacy.sparse_vector.calibration.check` whenever
     ``T <= 3 m / 2``, T being the cutoff and m the number of queries. Write ``e = epsilon-hat < 1``

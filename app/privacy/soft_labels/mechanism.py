@@ -21,9 +21,9 @@ that is not in [0, 1] counts as 0. ``bin_counts``: the precision of each query, 
 2 to 1000, public. Outcome, public: the released bin, an index in one of the two histograms, or
 none; and the number of the query's failed tests.
 
-**Utility.** If two thirds of k scores lie within r <= 1/(4 bins) of a value, one of the tests has
-distance ceil(k/6) - 1 or more to instability, and the released mid-point is within half a bin plus
-r of the value (Theorem 5.14 of the paper).
+**Utility.** If two thirds of k scores lie within r <= 1/(4 bins) of a value, one of the tests has a
+distance of ceil(k/6) - 1 or more, and the released mid-point is within half a bin plus r of the
+value (Theorem 5.14 of the paper).
 
 **Deviations.** Bins are half-open, so that a score is in one bin. The two half bins at the ends of
 the shifted histogram are kept, so that every model has one vote in that histogram too. One counter

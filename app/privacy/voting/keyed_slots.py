@@ -9,8 +9,8 @@ a half to 64 bits of a keyed BLAKE2b digest, reduced modulo ``side``, with a bia
 for these eight values.
 
 **Claim.** For every key the function is a permutation of ``0 .. n - 1``. So each unit of privacy
-(row or person) has one slot, and so belongs to one chunk, whatever the other rows are. The slots of
-two units do not depend on the rows.
+(row or person) has one slot, and so belongs to one chunk, whatever the other rows are. No slot
+depends on features or labels.
 
 **Assumption.** With a uniform key that stays secret, no observer of a release's outputs can
 distinguish the permutation from a uniform one (``docs/guarantee.md``). No output shows a slot.

@@ -22,7 +22,7 @@ learner that follows (Nandi and Bassily 2020, Theorem 11), d being the VC dimens
 accuracy target and beta the failure probability.
 
 **Deviations.** The loop runs while fewer than T answers were unstable, which corrects an error in
-the paper. An unstable answer has no label, or the label of a fair coin, which never depends on the
+the paper. An unstable answer has no label, or a uniformly random label, which never depends on the
 votes; the paper has both versions. The noisy vote has no unstable answer and no cutoff. With
 scores, the label of a stable answer is the second class if the bin's mid-point is at least 1/2,
 which is post-processing.
@@ -83,7 +83,7 @@ class Parameters:
         after: the successor of the models (classifier, student or halt) after answer m_o.
         on_cutoff: the successor of the models (classifier, student or halt) after unstable answer
             T.
-        unstable_gets_coin: whether an unstable answer carries the label of a fair coin.
+        unstable_gets_coin: whether an unstable answer carries a uniformly random label.
         with_scores: whether answers are bins (intervals) of scores.
         row: the mechanism's entry in the table of mechanisms.
 
@@ -212,7 +212,7 @@ def steps(
     """Return the results of several queries at once, up to the models' last answer.
 
     The random words for the stability tests are drawn first, in the order of the queries, and the
-    coins of unstable answers after them.
+    random labels of unstable answers after them.
 
     Args:
         parameters: the public parameters of the release's answers.
@@ -259,7 +259,7 @@ def redo(
             state before the draw.
         outcome: the outcome that was drawn.
         drawn: the states before and after the draw.
-        noise: the source of randomness, for a coin if the answer becomes unstable.
+        noise: the source of randomness, for a random label if the answer becomes unstable.
 
     """
     before, after = drawn
