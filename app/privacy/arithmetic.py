@@ -77,7 +77,7 @@ def reading(what: str) -> Iterator[None]:
         what: the name of the parameters that the block reads, for the error's message.
 
     Raises:
-        InvariantError: a key is missing, or a value is not a number.
+        InvariantError: a parameter is missing, or its value is not a number.
 
     """
     try:

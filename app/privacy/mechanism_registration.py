@@ -280,7 +280,7 @@ class MechanismRegistration:
             draws before and after the answers may share their privacy account.
         orders_by_cutoff: whether the table of a new release without a shared account uses the Renyi
             order and the split of delta that make it shortest at T.
-        ends_before_classifier: whether a shared account covers pure draws only, and the
+        ends_before_classifier: whether a shared account covers only draws with delta 0, and the
             classifier's draw must come after the last answer; a new release has an account only if
             it asks for one.
         open_account: opens the account of a batch of rows that has its own budget; None if all

@@ -68,7 +68,7 @@ def opened_row(mechanism: str, calibration: str, *, rule: str | None) -> Mechani
         rule: the text under ``RULE_KEY`` in the release's first ledger entry; None if absent.
 
     Raises:
-        InvariantError: no entry of the table has this rule.
+        InvariantError: no entry of the table of mechanisms has this text.
 
     """
     for row in _named(mechanism, calibration):

@@ -21,16 +21,17 @@ holds for the moment of the likelihood ratio of answers and draws together:
 the logarithm of the moment (of order ``alpha``, of the likelihood ratio) that the draws use up,
 exact.
 
-**Utility.** At the Renyi order that would be used for the answers' share alone, a draw costs at
-most its share, so a joint account is never worse than shares that are added up.
+**Utility.** A joint account never costs more than adding up the shares of answers and draws. At the
+Renyi order that suits the answers without draws, the divergence of a draw is at most the draw's
+share of epsilon.
 
 **Deviations.** An ``epsilon``-private draw has divergence at most ``epsilon``. If its range is at
 most ``epsilon``, as in the exponential mechanism, the divergence is also at most
 ``alpha epsilon^2 / 8``. Any other ``epsilon``-private draw has a range of at most ``2 epsilon``,
 which gives ``alpha epsilon^2 / 2``. The noise of a gradient descent is set for its share of epsilon
 and delta, as normal noise. The divergence of the descent is ``alpha G^2 / 2``, where ``G`` is the
-distance by which one record moves all its steps, in standard deviations of the noise; it uses no
-delta in the account.
+distance by which one record moves all its steps, in standard deviations of the noise; this
+divergence uses no delta.
 
 **Raises.** ``InvariantError``: a draw has no share, the answers have no share, or a classifier has
 a share but no learner.
@@ -174,7 +175,7 @@ class Account:
 
 
 def account_of(charges: Iterable[Charge], *, learner: str | None) -> Account:
-    """Return the joint privacy account of a release's charges, except statistics.
+    """Return the joint privacy account of a release's answers, relabelling and classifier.
 
     Args:
         charges: the charges of all mechanisms that have a share of epsilon.

@@ -1,8 +1,8 @@
 """The privacy budget of a release: exact shares of epsilon and delta, and their sum.
 
 Claim: mechanisms that run on the same rows, each ``(epsilon_i, delta_i)``-private, are together
-``(sum epsilon_i, sum delta_i)``-private in any adaptive order. A pure mechanism (delta 0) among
-them may be treated as random coins of the adversary. Mechanisms that share one privacy account
+``(sum epsilon_i, sum delta_i)``-private in any adaptive order. A mechanism with delta 0 may also
+run between two steps of another mechanism. Mechanisms that share one privacy account
 (``account.py``) are charged their shares as well, and count as one mechanism with the sum of these
 shares. Every number is rational, so the sum equals the budget without rounding.
 

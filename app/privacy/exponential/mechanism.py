@@ -17,11 +17,12 @@ person, and n counts persons.
 **Proof.** The number of errors has sensitivity 1 and the weights are exp(-epsilon errors/2):
 ``app/privacy/exponential/proof.md``.
 
-**Inputs and outputs.** ``private_value``: rows as the hypothesis class encodes them, all at once or
-part by part, n along the first axis, and labels int64 (n,), secret. ``private_weights``: the weight
-of each row in the count of errors, if a column names persons (``app/data/persons.py``); the weights
-of one person's rows add up to at most 1, exactly. Out: one hypothesis, which stays secret until a
-caller that charged for it publishes it.
+**Inputs and outputs.** ``private_value``: encoded rows, in the form from which the hypotheses of
+the class compute labels (for trees, the outcomes of feature tests), all at once or part by part, n
+along the first axis, and labels int64 (n,), secret. ``private_weights``: the weight of each row in
+the count of errors, if a column names persons (``app/data/persons.py``); the weights of one
+person's rows add up to at most 1, exactly. Out: one hypothesis, which stays secret until a caller
+that charged for it publishes it.
 
 **Utility.** With probability 1 - beta the hypothesis makes at most 2 (ln |H| + ln(1/beta)) /
 epsilon errors more than the best hypothesis in the class H.
@@ -126,8 +127,8 @@ def draw(
 
     Args:
         parameters: the public parameters of the draw.
-        private_value: the private rows as the hypothesis class encodes them, and their labels;
-            secret.
+        private_value: the private rows in the form from which the hypotheses compute labels, and
+            the rows' labels; secret.
         noise: the source of randomness.
         private_weights: the weight of each row in the number of errors; None for weight 1.
 
@@ -146,7 +147,7 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
 ) -> Hypothesis:
-    """Return a hypothesis as :func:`draw` does, given counts of encoded rows in place of rows."""
+    """Return a hypothesis as :func:`draw` does, from counts of rows and not from the rows."""
     invariant(private_counts.is_of(parameters.row_count), "the counts are of the public n")
     searched, epsilon = parameters.hypotheses, parameters.mechanism_epsilon
     if isinstance(private_counts, Tally):

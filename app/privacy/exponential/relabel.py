@@ -19,10 +19,11 @@ rows are covered, so the hypothesis is never released.
 data sets share. Both arguments are made for the transcript of one fixed client:
 ``app/privacy/exponential/relabel_proof.md``.
 
-**Inputs and outputs.** ``private_value``: rows as the hypothesis class encodes them, all at once or
-part by part, n along the first axis, and labels int64 (n,), secret. With a public class there may
-be ``private_weights``, the weight of each row in the count of errors, if a column names persons;
-the weights of one person's rows add up to at most 1, exactly. Out: ``Relabelled``, secret: the
+**Inputs and outputs.** ``private_value``: encoded rows, in the form from which the hypotheses of
+the class compute labels (for trees, the outcomes of feature tests), all at once or part by part, n
+along the first axis, and labels int64 (n,), secret. With a public class there may be
+``private_weights``, the weight of each row in the count of errors, if a column names persons; the
+weights of one person's rows add up to at most 1, exactly. Out: ``Relabelled``, secret: the
 hypothesis and labels int64 (n,).
 
 **Utility.** The class contains a hypothesis without error on every relabelled chunk, so models of
@@ -159,7 +160,8 @@ def draw_from_dichotomies(
         parameters: the public parameters of the draw.
         private_class: exactly one hypothesis for every labelling that the class allows on the rows
             in ``private_value``; secret.
-        private_value: the rows as ``private_class`` encodes them, and their labels; secret.
+        private_value: the rows in the form from which the hypotheses compute labels, and the rows'
+            labels; secret.
         noise: the source of randomness.
 
     """

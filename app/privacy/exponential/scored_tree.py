@@ -30,8 +30,9 @@ test that separates two leaves with the same most frequent label, but different 
 can lower the weighted number of errors. The weights are computed from the noisy numbers of rows and
 not from the rows. Every leaf has noise, even if no row lies in it.
 
-**Raises.** ``InvariantError``: the three fractions do not divide epsilon, the share does not exceed
-the cost of numerical error, or the number of rows is not the public n.
+**Raises.** ``InvariantError``: the three fractions of epsilon are not positive or add up to more
+than 1, the share does not exceed the cost of numerical error, or the number of rows is not the
+public n.
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ are not protected.
 ``app/privacy/exponential/semi_private_proof.md``.
 
 **Inputs and outputs.** ``parameters.hypotheses``: a public class restricted to m public points by
-its method ``restricted_to``. ``private_value``: rows as the restricted class encodes them (n along
-the first axis) and labels int64 (n,), secret. ``private_weights``: the weight of each row in the
-count of errors, if a column names persons; the weights of one person's rows add up to at most 1,
-exactly. Out: one hypothesis of the restricted class, which a caller that charged for it may
-publish.
+its method ``restricted_to``. ``private_value``: rows, in the form from which hypotheses of this
+class compute labels (for trees, the outcomes of feature tests), n along the first axis, and labels
+int64 (n,), secret. ``private_weights``: the weight of each row in the count of errors, if a column
+names persons; the weights of one person's rows add up to at most 1, exactly. Out: one hypothesis of
+the restricted class, which a caller that charged for it may publish.
 
 **Utility.** The excess error over the best hypothesis of the restricted class H~ is at most 2 (ln
 |H~| + ln(1/beta)) / (n epsilon), with probability 1 - beta.
@@ -58,5 +58,5 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
 ) -> Hypothesis:
-    """Return a classifier as :func:`draw` does, given counts of encoded rows in place of rows."""
+    """Return a classifier as :func:`draw` does, from counts of rows and not from the rows."""
     return exponential.draw_counted(parameters, private_counts, noise)

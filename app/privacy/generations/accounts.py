@@ -12,7 +12,7 @@ stopped) vote on each query that models answer, and every unstable answer is cha
 them. Take a generation whose account :func:`check` accepts, and which stops voting at its unstable
 answer number ``cutoff``. The outputs of the release are (epsilon, delta)-differentially private in
 every record of this generation, for any number of queries, generations and adaptive adversaries,
-under replacement of one record's whole history.
+under replacement of one record's whole history, which is all that its slot contains at any time.
 
 **Proof.** For a record, the other generations are part of the adversary. The induction, on a Renyi
 divergence, is over the rest of its generation's account:
@@ -35,8 +35,8 @@ an account that does not satisfy the theorem.
 A batch of rows is a generation, and pays from its own budget for the unstable answers on which it
 votes.
 
-The account is the part of the privacy budget that unstable answers use up, at a fixed price for
-each.
+A generation's privacy account is the part of its budget that unstable answers use up, at a fixed
+price for each.
 
 The stability table of Theorem C is proved private by a numeric certificate
 (``app/privacy/stability/certified/certificate.py``).
@@ -111,7 +111,7 @@ class ProfileAccount:
         """Return the account that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: a key is missing, or a value is not a number.
+            InvariantError: a parameter is missing, or its value is not a number.
 
         """
         names = ("epsilon", "delta", "alpha", "ln_ratio", "delta_release", "delta_svt")

@@ -30,8 +30,8 @@ def best_order(
 ) -> tuple[Fraction, int]:
     """Return the Renyi order that allows the most unstable answers, and a bound on their number.
 
-    A generation (batch of rows) pays for unstable answers from its share, whose cost is computed by
-    Renyi divergence.
+    A generation (batch of rows) pays for unstable answers from its share of epsilon. The cost of
+    each unstable answer is computed by Renyi divergence.
 
     Args:
         thresholds: the stability table: for each distance of a query, the number of 64-bit words,

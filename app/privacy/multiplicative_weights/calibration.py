@@ -156,7 +156,7 @@ class QueryReleaseCalibration:
         """Return the calibration that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: a key is missing, or a value is not a number.
+            InvariantError: a parameter is missing, or its value is not a number.
 
         """
         with reading("parameters of the query release"):

@@ -23,9 +23,9 @@ in total, secret. If a column names persons it is float64 (C,), the sum of the r
 ``Table``, public: for every query the number of rows, or persons, that it labels 1.
 
 **Utility.** Unless noise exceeds its bound, every count is within t + L rows after the pass that
-tests for errors of t rows, L being the bound on a test's noise. Let U be the number of updates,
-``threshold`` that of the last pass, and ``a = (threshold - L - 1/2) / n``. If ``2 U a^2 > ln C``,
-all passes are completed.
+tests for errors of t rows, L being the bound on a test's noise. Let U be the number of updates, let
+``threshold`` be the error in rows for which the last pass tests, and let ``a`` be
+``(threshold - L - 1/2) / n``. If ``2 U a^2 > ln C``, all passes are completed.
 
 **Deviations.** A query is (1+h)/2 at accuracy alpha/4, alpha being the paper's accuracy target and
 h the hypothesis with values -1 and +1, since the mean of h itself would move by 2/n, which the

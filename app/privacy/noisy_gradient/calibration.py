@@ -4,9 +4,9 @@ Claim: let step t add discrete Gaussian noise of variance ``c v / a_t + 16`` to 
 a sum that one record moves by a vector of squared length at most ``v``. Here ``a_t`` is a positive
 weight of the step and ``c`` a constant. The steps may be adaptive. They are together (epsilon,
 delta)-differentially private under replacement of one record, if two normal distributions of
-variance ``c``, whose means have as squared distance the sum of the ``a_t``, are (epsilon,
-delta)-indistinguishable with a smaller delta. The 16 covers the rounding of noise to integers, up
-to a factor that is charged. Proof: ``app/privacy/noisy_gradient/proof.md``.
+variance ``c``, whose means have as squared distance the sum of the ``a_t``, are indistinguishable
+at a slightly smaller epsilon and delta. The 16, and the small differences in epsilon and delta,
+cover the rounding of the noise to integers. Proof: ``app/privacy/noisy_gradient/proof.md``.
 
 Two normal distributions with the same deviation, whose means are ``mu`` deviations apart, are
 (epsilon, delta)-indistinguishable if and only if (Balle and Wang 2018, Theorem 8)::
@@ -297,5 +297,5 @@ def check(calibration: NoisyGradientCalibration) -> None:
 
 
 def without_rounding(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Return a smaller epsilon and delta for normal noise, so that rounding it is covered too."""
+    """Return the epsilon and delta that remain after the cost of rounding noise to integers."""
     return epsilon - 2 * LN_ROUNDING, delta * (1 - LN_ROUNDING)

@@ -63,9 +63,10 @@ class DescentChoice:
         length: the length to which row vectors are clipped, as a multiple of half the root mean
             square length of the public points' vectors; for a kernel score as a multiple of their
             median length.
-        ridge: the factor of a constant that is added to the curvature of the loss in each
-            direction, so that noise does not dominate a direction; the constant is this factor
-            times the noise's variance times the effective number of directions.
+        ridge: sets the size of a constant that is added to the curvature of the loss in each
+            direction, so that noise does not dominate a direction. The constant is ``ridge`` times
+            the variance of the noise times the number of directions whose curvature is not small
+            beside the constant.
 
     """
 

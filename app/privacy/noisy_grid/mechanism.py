@@ -29,8 +29,8 @@ them.
 record changes this difference as much as it changes the two counts together. Every cell gets noise,
 even if no row lies in it. The noise is from the exact discrete Laplace distribution on integers.
 
-**Raises.** ``InvariantError``: the epsilons of the levels do not divide epsilon, or the number of
-rows is not the public n.
+**Raises.** ``InvariantError``: the epsilons of the levels are not positive or add up to more than
+epsilon, or the number of rows is not the public n.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The table entries of the mechanism ``noisy-vote``: for two labels, and for more.
+"""The entries of the mechanism ``noisy-vote`` in the table ``app/privacy/mechanisms.py``.
 
 There are four entries: for two labels and for more labels, each also for releases that answer each
 public cell once.
 
-With two labels the noise is a table that gives the probability of each label by its number of
-votes.
+With two labels an answer is drawn by a table, which gives the probability of each label by its
+number of votes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The noisy vote for two labels: a table gives each label's probability by its vote count.
 
 **Algorithm.** Sub-sample and aggregate (Bassily, Thakkar, Thakurta 2018, Algorithm 4), with a table
-in place of the distance to instability and the stability test. If v models vote for label 1, label
-1 is answered with probability ``P(v) / 2^64``, otherwise label 0; ``P(v)`` is the table's integer.
+in place of the stability test. If v models vote for label 1, label 1 is answered with probability
+``P(v) / 2^64``, otherwise label 0; ``P(v)`` is the table's integer.
 
 **Claim.** With a table that passes ``app.privacy.noisy_vote.vote_table.check``, the answers to m
 adaptive queries are (epsilon, delta)-differentially private under replacement of one record,

@@ -17,9 +17,10 @@ The first condition is by Renyi divergence: for some order ``alpha > 1`` and
 
 The second condition is on normal noise: ``s^2 > 16``, there are at most 2^40 draws of noise, and
 two normal distributions of variance ``s^2 - 16``, whose means have squared distance ``m v``, are
-(epsilon, delta)-indistinguishable with a smaller delta, as
-``app.privacy.noisy_gradient.calibration`` decides. The second condition needs about a seventh less
-noise, except if 16 is a large part of ``s^2``.
+indistinguishable at a slightly smaller epsilon and delta, as
+``app.privacy.noisy_gradient.calibration`` decides. The difference pays for rounding the noise to
+integers. The second condition needs about a seventh less noise, except if 16 is a large part of
+``s^2``.
 
 Proof: ``app/privacy/noisy_vote/proof.md``. The smaller variance of the two conditions is used; the
 stored parameters say which condition they satisfy, and :func:`check` tests this condition. The
@@ -343,7 +344,7 @@ class NoisyVoteCalibration:
         """Return the calibration that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: a key is missing, or a value is not a number.
+            InvariantError: a parameter is missing, or its value is not a number.
 
         """
         with reading("parameters of the noisy vote"):

@@ -191,7 +191,7 @@ class VoteTable(QuickVoteTable):
         """Return the table that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: a key is missing, or a value is not a number.
+            InvariantError: a parameter is missing, or its value is not a number.
 
         """
         with reading("table of the noisy vote"):

@@ -1,7 +1,7 @@
-"""The table entry of the sparse vector technique with the constants that the papers print.
+"""The sparse vector technique, with printed constants, in the table of answering mechanisms.
 
-The papers are Nandi and Bassily 2020, and Bassily, Thakkar, Thakurta 2018. The table is that of the
-answering mechanisms, ``app/privacy/mechanisms.py``.
+The constants are printed in Nandi and Bassily 2020, and in Bassily, Thakkar, Thakurta 2018. The
+table is ``app/privacy/mechanisms.py``.
 """
 
 from __future__ import annotations

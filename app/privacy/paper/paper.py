@@ -8,8 +8,8 @@ lambda (the noise scale), w (the threshold) and k (the number of models). The nu
 rows is rounded down, and T, k and the number m_o of queries for the semi-private learner (the
 classifier after the models) are rounded up.
 
-The parameters are real numbers, for planning and for a release as in the papers; their privacy is
-proved in the papers.
+The parameters are real numbers, for planning. For a release ``paper_pipeline.py`` rounds them to
+rationals and checks their privacy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SparseVectorParameters:
 
     Attributes:
         laplace_scale: lambda, the scale of the noise, in votes.
-        threshold: w, the threshold of the distance to instability, in votes.
+        threshold: w, the threshold for the distance of a query, in votes.
         ensemble_size_real: the number k of models before it is rounded up.
         ensemble_size: the number k of models.
         soft_laplace_scale: lambda of Algorithm 6, for answers with scores.
@@ -63,7 +63,7 @@ class PaperParameters:
         epsilon_hat: the epsilon of the sparse vector technique for one copy of a record.
         delta_hat: the delta of the sparse vector technique for one copy of a record.
         laplace_scale: lambda, the scale of the noise, in votes.
-        threshold: w, the threshold of the distance to instability, in votes.
+        threshold: w, the threshold for the distance of a query, in votes.
         ensemble_size: the number k of models.
         public_query_count_real: m_o before it is rounded up.
         public_query_count: m_o, the number of queries that the semi-private learner needs.
@@ -146,7 +146,7 @@ def paper_parameters(
         dimension: d, the VC dimension of the hypothesis class.
 
     Raises:
-        ConfigurationError: the paper's privacy claim does not hold at this budget.
+        ConfigurationError: the papers' privacy claim does not hold at this budget.
 
     """
     refuse_out_of_range(epsilon=epsilon, delta=delta)

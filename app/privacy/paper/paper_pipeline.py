@@ -66,7 +66,7 @@ def paper_budget(
     private_grid: bool,
     class_count: int,
 ) -> PipelineBudget | None:
-    """Return the budget of relabelling and answers as in the paper; None without answers.
+    """Return the budget of relabelling and answers by Nandi and Bassily; None without answers.
 
     Args:
         targets: the accuracy target, failure probability and number of queries.
@@ -111,7 +111,7 @@ def paper_budget(
 def paper_calibration(
     targets: PaperTargets, *, relabel: Charge | None, answers: Charge
 ) -> svt.SvtCalibration:
-    """Return the sparse vector's parameters with the paper's constants (NB Algorithm 5).
+    """Return the sparse vector's parameters with the constants of Nandi and Bassily, Algorithm 5.
 
     The parameters pass :func:`app.privacy.sparse_vector.calibration.check` whenever
     ``T <= 3 m / 2``, T being the cutoff and m the number of queries. Write ``e = epsilon-hat < 1``
@@ -127,8 +127,8 @@ def paper_calibration(
       ``P(nu - rho > w) <= a^w a(1+a)/(1+a+a^2) <= (2/3) e^(-w/b2) = D/(3m)``, so that T released
       labels cost at most ``T D / (3m) <= D/2``.
 
-    T exceeds ``3 m / 2`` only for very few queries at a beta near ``e^(-10 m)``; such targets are
-    refused.
+    T exceeds ``3 m / 2`` only for very few queries at a failure probability beta as small as
+    ``e^(-10 m)``; these targets are refused.
 
     Raises:
         ConfigurationError: the printed parameters do not satisfy the privacy claim.
@@ -158,9 +158,9 @@ def printed(
     row_count: int = 0,
     dimension: int = 1,
 ) -> PaperParameters:
-    """Return the parameters as the paper prints them, for given budgets and targets.
+    """Return the parameters that Nandi and Bassily print, for given budgets and targets.
 
-    Relabelling and answers run on one sample, so the paper's epsilon is the sum of both shares.
+    Relabelling and answers run on one sample, so the printed epsilon is the sum of both shares.
     """
     epsilon = pipeline_epsilon(relabel, answers)
     refuse_out_of_range(epsilon=epsilon, delta=answers.delta)

@@ -124,13 +124,13 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Theorem:
-    """A theorem with its required number of rows; None if that number exceeds every double.
+    """A theorem with the number of private rows that it requires.
 
     Attributes:
         name: the paper, and the theorem's number in it.
         setting: what the theorem assumes about the labels.
         promise: the error promised, in the papers' symbols.
-        bound: the number of rows that the theorem requires.
+        bound: the number of rows that the theorem requires; None if it exceeds every double.
 
     """
 

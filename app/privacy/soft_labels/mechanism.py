@@ -5,7 +5,8 @@
 stability test passes, the bin with the most scores is released. If it fails, the scores are counted
 in a second histogram, whose edges are shifted by half a bin and which is tested in the same way.
 The run ends at failed test T, T being the cutoff. A stability test passes or fails at random, and
-passes more likely the more scores could change without changing the fullest bin.
+passes more likely at a larger distance, the number of scores that may change without changing the
+fullest bin.
 
 **Claim.** As private as the stability test that it uses (the inner mechanism) is for T unstable
 answers and any number of queries: ``app.privacy.stability.mechanism`` with its table of
@@ -20,9 +21,9 @@ that is not in [0, 1] counts as 0. ``bin_counts``: the precision of each query, 
 2 to 1000, public. Outcome, public: the released bin, an index in one of the two histograms, or
 none; and the number of the query's failed tests.
 
-**Utility.** If two thirds of k scores lie within r <= 1/(4 bins) of a value, one of the tests has
-distance ceil(k/6) - 1 or more to instability, and the released mid-point is within half a bin plus
-r of the value (Theorem 5.14 of the paper).
+**Utility.** If two thirds of k scores lie within r <= 1/(4 bins) of a value, one of the tests has a
+distance of ceil(k/6) - 1 or more, and the released mid-point is within half a bin plus r of the
+value (Theorem 5.14 of the paper).
 
 **Deviations.** Bins are half-open, so that a score is in one bin. The two half bins at the ends of
 the shifted histogram are kept, so that every model has one vote in that histogram too. One counter
@@ -112,8 +113,8 @@ class PrivateBins:
 
     Attributes:
         bin_count: the query's precision, public.
-        plain: in the histogram that is not shifted, the index of the bin with the most scores and
-            its distance to instability, secret.
+        plain: in the histogram that is not shifted, the index of the bin with the most scores, and
+            the distance, secret.
         shifted: the same two numbers in the shifted histogram, secret.
 
     """
@@ -184,7 +185,7 @@ def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query: no failed test, and the threshold's noise if any."""
+    """Return the state before the first query; only the sparse vector technique draws noise."""
     return row_of(parameters).start(parameters, noise)
 
 

@@ -5,10 +5,10 @@ The answer is stable if the distance plus noise ``nu`` exceeds the threshold ``w
 ``rho``, and unstable otherwise.
 
 Claim (Theorem B): let the mechanism of ``app.privacy.sparse_vector.mechanism`` test each query's
-distance to instability, and let it release the label of every stable query. It is (epsilon,
-delta_svt + delta_release)-differentially private for any number of adaptive queries under
-replacement of one record. Proof: ``app/privacy/sparse_vector/proof.md``. Below, T is the cutoff,
-the number of unstable answers after which the models stop. There are two variants.
+distance, and let it release the label of every stable query. It is (epsilon, delta_svt +
+delta_release)-differentially private for any number of adaptive queries under replacement of one
+record. Proof: ``app/privacy/sparse_vector/proof.md``. Below, T is the cutoff, the number of
+unstable answers after which the models stop. There are two variants.
 
 In the variant *refreshed*, the threshold's noise is drawn again after each unstable answer. The
 queries up to and including one unstable answer are together ``(1/b1 + 2/b2)``-private, and T of
@@ -106,7 +106,8 @@ class DifferenceTail:
     def smallest_point(self, limit: Decimal) -> int:
         """Return the smallest point, -1 or more, at which the tail is at most ``limit``.
 
-        The tail at a point is the probability that the difference exceeds the point.
+        The tail at a point is the probability that the difference of the two variables exceeds the
+        point.
 
         Args:
             limit: a probability above 0.
@@ -171,7 +172,7 @@ class SvtCalibration:
         variant: whether the threshold's noise is drawn once or again after each unstable answer.
         threshold_scale: ``b1``, the scale of the threshold's noise, in votes.
         query_scale: ``b2``, the scale of a query's noise, in votes.
-        threshold: ``w``, the threshold of the distance to instability, in votes.
+        threshold: ``w``, the threshold of the distance, in votes.
         delta_svt: the part of delta that covers the unstable answers.
         delta_release: the part of delta that covers the release of a label that differs between two
             neighbouring data sets.
@@ -216,7 +217,7 @@ class SvtCalibration:
         """Return the calibration that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: a key is missing, or a value is not a number.
+            InvariantError: a parameter is missing, or its value is not a number.
 
         """
         with reading("parameters of the sparse vector"):

@@ -3,9 +3,9 @@
 **Algorithm.** A_sparseVec (Bassily, Thakkar, Thakurta 2018, Algorithm 1), corrected. A query of
 value q is released if q + nu > w + rho, w being the threshold, nu a new noise for every query and
 rho the noise of the threshold. A query that is not released is a hit. rho is drawn once, or again
-after each hit, and the run ends at hit number T. If the values are distances to instability, and
-the label of every released query is given out, this is A_OQR (Algorithm 3), and for a single query
-A_stab (Algorithm 2).
+after each hit, and the run ends at hit number T. If the value of a query is its distance (the
+number of votes that may change without changing the leading label), and the label of every released
+query is given out, this is A_OQR (Algorithm 3), and for a single query A_stab (Algorithm 2).
 
 **Claim.** Let nu have scale b2 and rho scale b1, and let a query's value move by at most 1 between
 neighbours. If rho is drawn once, the hits of any number of adaptive queries are together (1/b1 +

@@ -1,4 +1,4 @@
-"""The stability test: the fewer votes decide an answer, the likelier a coin makes it unstable.
+"""Stability tests make answers unstable at random, more often if few votes could change them.
 
 * ``mechanism.py`` answers one query by the table of probabilities of an unstable answer.
 * ``hit_table.py`` builds and checks this table, in integers.

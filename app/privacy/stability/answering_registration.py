@@ -1,4 +1,4 @@
-"""The table entries of the stability test: with a cutoff T, or with one answer per cell."""
+"""The stability test in the table of answering mechanisms, with a cutoff or one answer per cell."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ class ProfileTable:
         """Return the table that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: a key is missing, or a value is not a number.
+            InvariantError: a parameter is missing, or its value is not a number.
 
         """
         try:

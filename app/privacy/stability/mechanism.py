@@ -1,9 +1,9 @@
-"""The stability test: a random coin makes an answer unstable, likelier if few votes decide it.
+"""The stability test: it makes an answer unstable at random, likelier if few votes could change it.
 
 **Algorithm.** The corrected A_stab with a table of probabilities in place of threshold noise
 (Theorem A of ``proof.md``; Bassily, Thakkar, Thakurta 2018, Algorithm 2, is the origin). A query at
-distance d to instability is a hit (unstable) with probability p_d, decided by a new coin. The run
-ends at hit T; it has no end if each public cell is answered once.
+distance d is a hit (unstable) with probability p_d, decided by a new coin. The run ends at hit T;
+it has no end if each public cell is answered once.
 
 **Claim.** With a table that passes ``app.privacy.stability.hit_table.check``, any number of
 adaptive queries is (epsilon, delta)-differentially private under replace-one, provided that the
@@ -127,7 +127,7 @@ def steps(
     Args:
         parameters: the public parameters of the run.
         state: the state before the first of the queries.
-        distances: the distances to instability of B queries, at least one, shape ``(B,)``.
+        distances: the distances of B queries, at least one, shape ``(B,)``.
         noise: the source of randomness.
 
     Returns:

@@ -172,7 +172,7 @@ def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
 
 
 def first_threshold(delta_release: Fraction, cutoff: int) -> int:
-    """Return a stability table's first threshold, ``ceil((1 - delta_release)^(1/T) 2^64)``."""
+    """Return a stability table's first threshold, ``ceil((1 - delta_release)^(1/cutoff) 2^64)``."""
     with localcontext(precise_context()):
         root = (to_decimal(1 - delta_release).ln() / cutoff).exp()
         first = math.ceil(root * WORD_RANGE)

@@ -93,8 +93,8 @@ class Inequality:
     """The inequality of a stability table at one Renyi order, with exact rationals.
 
     A stable answer may have a price too: its term is then divided by the price's exponential, as
-    the term of an unstable answer is divided by ``R``. In the noisy vote both labels have the same
-    price.
+    the term of an unstable answer is divided by ``R``. The two-label noisy vote, which draws each
+    label by a table, uses this inequality with the same price for both labels.
     """
 
     def __init__(

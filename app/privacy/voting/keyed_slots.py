@@ -3,13 +3,14 @@
 **Algorithm.** A Feistel network on pairs ``(left, right)`` of numbers below ``side``, the smallest
 number whose square is at least n. Each round adds a keyed function of one half to the other half,
 modulo ``side``. A result of n or more is permuted again until it is below n (cycle walking), which
-happens to fewer than one in ``side / 2`` numbers. The keyed function of a round is BLAKE2b of the
-round and of a block of halves, 64 bits for each half, reduced modulo ``side``; its bias is less
-than ``2**-32``.
+happens to fewer than one in ``side / 2`` numbers. The keyed function of a round maps each value of
+a half to 64 bits of a keyed BLAKE2b digest, reduced modulo ``side``, with a bias of less than
+``2**-32``. One digest, of the number of the round and of a block of eight values, gives the bits
+for these eight values.
 
 **Claim.** For every key the function is a permutation of ``0 .. n - 1``. So each unit of privacy
-(row or person) has one slot, and so belongs to one chunk, whatever the other rows are. The slots of
-two units do not depend on the rows.
+(row or person) has one slot, and so belongs to one chunk, whatever the other rows are. No slot
+depends on features or labels.
 
 **Assumption.** With a uniform key that stays secret, no observer of a release's outputs can
 distinguish the permutation from a uniform one (``docs/guarantee.md``). No output shows a slot.

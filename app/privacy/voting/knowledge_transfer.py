@@ -7,15 +7,15 @@ a student trained on it, by any learner and any number of times, is as private a
 
 **Proof.** Post-processing: ``app/privacy/voting/knowledge_transfer_proof.md``.
 
-**Inputs and outputs.** In: queries float64 (m, d), public; ``released_labels``: for each query a
-class index that was released, or None. Out: the m' labelled queries, float64 (m', d), and their
-labels, int64 (m',), in the order of the queries.
+**Inputs and outputs.** In: m queries of d features, float64 (m, d), public; ``released_labels``:
+for each query a class index that was released, or None. Out: the m' queries that have a released
+label, float64 (m', d), and their labels, int64 (m',), in the order of the queries.
 
 **Utility.** If at most T of m queries have no label, a hypothesis that disagrees with e of the
 labels disagrees with at most e + T labels of all m queries.
 
-**Deviations.** Queries without a label are left out, whereas the paper labels them by random coins.
-A label that a coin chose and that was released may be passed in as a label.
+**Deviations.** Queries without a label are left out, whereas Algorithm 5 gives them random labels.
+A random label that was released may be passed in as a label.
 
 **Raises.** ``InvariantError``: the numbers of labels and queries differ, or a label is negative.
 """

@@ -14,15 +14,15 @@ the next mechanism. A student, trained on released labels, has no charge.
 
 **Inputs and outputs.** In: a ``Tally`` of the votes, or ``PrivateBins`` of the scores (secret).
 Out: ``Outcome``, public: the label (a class index or none), whether the answer is stable and, with
-scores, the bin. The state's counters are public; its threshold noise, if the mechanism has one, is
-secret.
+scores, the bin. The state's counters are public. With the sparse vector technique the state also
+has the noise of the threshold, which is secret.
 
 **Utility.** m_o = 32 (d ln(1/alpha) + ln(1/beta)) / alpha queries suffice for the semi-private
 learner that follows (Nandi and Bassily 2020, Theorem 11), d being the VC dimension, alpha the
 accuracy target and beta the failure probability.
 
 **Deviations.** The loop runs while fewer than T answers were unstable, which corrects an error in
-the paper. An unstable answer has no label, or the label of a fair coin, which never depends on the
+the paper. An unstable answer has no label, or a uniformly random label, which never depends on the
 votes; the paper has both versions. The noisy vote has no unstable answer and no cutoff. With
 scores, the label of a stable answer is the second class if the bin's mid-point is at least 1/2,
 which is post-processing.
@@ -83,7 +83,7 @@ class Parameters:
         after: the successor of the models (classifier, student or halt) after answer m_o.
         on_cutoff: the successor of the models (classifier, student or halt) after unstable answer
             T.
-        unstable_gets_coin: whether an unstable answer carries the label of a fair coin.
+        unstable_gets_coin: whether an unstable answer carries a uniformly random label.
         with_scores: whether answers are bins (intervals) of scores.
         row: the mechanism's entry in the table of mechanisms.
 
@@ -131,7 +131,7 @@ class Parameters:
 
     @property
     def is_refreshed(self) -> bool:
-        """Whether the threshold's noise is drawn again after an unstable answer."""
+        """Whether the sparse vector technique draws threshold noise after each unstable answer."""
         if self.answering is None or self.row is None:
             return False
         return self.row.is_refreshed(self.answering)
@@ -154,7 +154,7 @@ class Outcome:
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query, with threshold noise if any is needed."""
+    """Return the state before the first query; only the sparse vector technique draws noise."""
     if parameters.answering is None or parameters.row is None:
         return State()
     return State().after(parameters.row.start(parameters.answering, noise), answers=0)
@@ -212,7 +212,7 @@ def steps(
     """Return the results of several queries at once, up to the models' last answer.
 
     The random words for the stability tests are drawn first, in the order of the queries, and the
-    coins of unstable answers after them.
+    random labels of unstable answers after them.
 
     Args:
         parameters: the public parameters of the release's answers.
@@ -259,7 +259,7 @@ def redo(
             state before the draw.
         outcome: the outcome that was drawn.
         drawn: the states before and after the draw.
-        noise: the source of randomness, for a coin if the answer becomes unstable.
+        noise: the source of randomness, for a random label if the answer becomes unstable.
 
     """
     before, after = drawn

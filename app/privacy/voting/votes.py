@@ -2,7 +2,8 @@
 
 **Algorithm.** A_SubSamp (Bassily, Thakkar, Thakurta 2018, Algorithm 4; Nandi and Bassily 2020,
 Algorithm 5), steps 7 and 8: the label with the most votes (plurality) and its distance to
-instability, for two or more labels.
+instability (the number of votes that may change without changing the plurality), for two or more
+labels.
 
 **Claim.** If one vote is replaced the distance moves by at most 1, and if the plurality changes the
 distance is 0 on both data sets (Lemma S). Plurality and distance are functions of the private votes
@@ -44,7 +45,7 @@ CLASS_COUNT_MIN = 2
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counted votes on one query: its label, and how many votes may change safely; secret.
+    """The counted votes on one query, its winning label, and its distance to instability; secret.
 
     Attributes:
         plurality: the class index with the most votes, the smallest index if several have the most.

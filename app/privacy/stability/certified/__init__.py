@@ -1,7 +1,8 @@
 """The stability test with a table of probabilities whose privacy a certificate proves.
 
 A query is decided as by the stability test (``app/privacy/stability/mechanism.py``), with another
-table, which needs fewer votes than that of calibration ``profile`` if the cutoff T is at most 5.
+table, which needs fewer votes for a stable answer than that of calibration ``profile`` if the
+cutoff T is at most 5.
 
 * ``certified_table.py`` makes and checks the table.
 * ``certificate.py`` decides the theorem's conditions, in integers.

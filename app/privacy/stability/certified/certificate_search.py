@@ -101,10 +101,10 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The private draws before and after the answers, as factors in units of ``2**-40``.
+    """Bounds on how far private draws move likelihood ratios, in units of ``2**-40``.
 
-    The draws are of a relabelling rule and of a classifier, whose cost is computed jointly with
-    that of the answers.
+    The draws before and after the answers are of a relabelling rule and of a classifier, whose cost
+    is computed jointly with that of the answers.
 
     Attributes:
         range_before: an upper bound on ``e^range`` for the range of the draw before the first

@@ -1,4 +1,4 @@
-"""The table entry of the stability test with a certified table.
+"""The entry of the certified stability test in the table ``app/privacy/mechanisms.py``.
 
 A certified table has the probabilities of an unstable answer, and a numeric certificate proves that
 it is private.

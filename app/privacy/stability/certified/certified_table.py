@@ -6,8 +6,8 @@ Whether it is valid is decided in integers, whenever a release opens, starts or 
 
 **Claim.** With a table that :func:`check` accepts, the answers to any number of adaptive queries
 until T unstable answers are (epsilon, delta)-differentially private under replace-one, provided
-that the distance to instability moves by at most 1 between neighbours and is 0 on both whenever
-their answers differ.
+that the distance of a query moves by at most 1 between neighbours and is 0 on both whenever their
+answers differ.
 
 **Proof.** A certificate bounds the excess of the likelihood ratio over c, a number of at most
 e^epsilon, by induction over queries: ``app/privacy/stability/certified/certified_table_proof.md``.
@@ -105,7 +105,7 @@ class SharedWith:
 
     @property
     def around(self) -> Around:
-        """The private draws before and after the answers, as factors rounded to the safe side."""
+        """Bounds on how far the draws move likelihood ratios, rounded to the safe side."""
         return Around(
             range_before=NODE_ONE if not self.relabel else factor_below(self.relabel) + 2,
             spared_after=NODE_ONE if not self.classifier else factor_below(-self.classifier),
@@ -125,7 +125,7 @@ class CertifiedTable:
         delta: the answers' share of delta.
         cutoff: T, the number of unstable answers after which the models stop.
         shared: the draws that share one privacy account with the answers; their epsilons are 0 if
-            shares are added up.
+            the answers have an account of their own.
         certificate: the functions of Theorem C.
         vertices: pairs of thresholds that may be neighbours, from ``P_0`` outwards. Every two
             neighbouring thresholds of the table lie between the polygon through these pairs and the
@@ -173,7 +173,7 @@ class CertifiedTable:
         """Return the table that :meth:`to_plain` wrote; :func:`check` verifies it.
 
         Raises:
-            InvariantError: a key is missing, or a value is not a number.
+            InvariantError: a parameter is missing, or its value is not a number.
 
         """
         try:
@@ -403,7 +403,13 @@ def _check_vertices(table: CertifiedTable) -> None:
 
 
 def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
-    """Return whether all pairs of neighbouring thresholds lie in the accepted polygon."""
+    """Return whether all given pairs of neighbouring thresholds lie within a polygon.
+
+    Args:
+        vertices: the corners of the polygon, as in :class:`CertifiedTable`.
+        pairs: pairs of thresholds at neighbouring distances.
+
+    """
     words = [-one for one, _ in vertices]
     return all(
         other <= one <= vertices[0][0]
