@@ -1,7 +1,7 @@
 """The integer coordinates that halfspaces use, and the public grid of points.
 
 Public tests ``x >= cut`` divide the range of a numeric feature into intervals. The grid has one
-point for every combination of an interval of each feature.
+point for every grid cell, which is a combination of one interval of each feature.
 """
 
 from __future__ import annotations

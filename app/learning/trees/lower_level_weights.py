@@ -1,4 +1,4 @@
-"""Summed weights of the two lowest levels of trees, from counts of rows.
+"""Summed weights of all subtrees of depth one and two, from counts of rows.
 
 The weight of a tree is ``exp(-decay * errors)`` with ``decay = epsilon / 2``. A region is the set
 of rows that reach a node; let N be its number of rows, and N_l the number with label l. Let

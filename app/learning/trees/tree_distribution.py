@@ -100,7 +100,7 @@ class TreeSize:
 
     @property
     def weight_count(self) -> int:
-        """The work of all sums, as a number of weights that are computed.
+        """The work of summing the weights of all trees, as a number of weights that are computed.
 
         There is one weight for each region (set of rows), pair of feature tests and pair of labels,
         and a fixed number for each region.
@@ -267,7 +267,7 @@ class TreeWeights:
         return self._terms(path).relative_logs(self.decay)
 
     def draw(self, noise: NoiseSource) -> Tree:
-        """Return a random tree, drawn by the weights level by level from the root."""
+        """Return a random tree, with a probability in proportion to its weight."""
         level: list[Path] = [()]
         tests: list[int] = []
         for _ in range(self.depth):
