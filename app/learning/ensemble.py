@@ -304,9 +304,10 @@ def fit_chunks_anew(
 
 
 def counted_learner(learner: Learner, *, row_count: int, size: int) -> CountedTrees | None:
-    """Return the method that trains trees from counts of rows, or None if another is faster.
+    """Return the method that trains trees from counts of rows, or None.
 
-    The other method searches the trees for each chunk separately.
+    The result is None if the method does not support the learner, or if it is faster to search the
+    trees for each chunk separately.
 
     Args:
         learner: the public choice of the learner.

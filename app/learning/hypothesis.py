@@ -260,7 +260,7 @@ class FittedEnsemble(Ensemble, Protocol):
     """An ensemble that was just trained, in contrast to one that was read from storage."""
 
     def repeated(self, times: int) -> Ensemble:
-        """Return an ensemble with every model repeated, to measure the time of more models."""
+        """Return an ensemble with ``times`` copies of each model, to time a larger ensemble."""
         ...
 
 
@@ -352,7 +352,8 @@ class ClassRegistration:
         packed: returns an ensemble of trees that were trained from counts of rows.
         codes: returns the encoding that packs rows into bytes; None if the class does not support
             rows that are read in parts.
-        joined: returns one ensemble with the models of several, whose chunks are consecutive.
+        joined: returns one ensemble with the models of several ensembles, whose chunks are
+            consecutive.
         read: returns the ensemble that bytes encode.
         read_drawn: returns a drawn hypothesis from the stored lists of its numbers, so that it can
             also relabel rows that are added later. None for a class whose hypotheses cannot be

@@ -28,7 +28,10 @@ def chunk_seed(secret: bytes, chunk_index: int) -> bytes:
 
 
 def student_seed(release_id: str) -> bytes:
-    """Return the public random seed of a student classifier: HMAC-SHA256 of the release's id."""
+    """Return the public random seed of a student classifier, a keyed hash of the release's id.
+
+    The hash is HMAC-SHA256 with a constant public key.
+    """
     return hmac.digest(_STUDENT_DOMAIN, release_id.encode(), "sha256")
 
 

@@ -84,7 +84,7 @@ def hypothesis_class(asked: ClassAsked) -> HypothesisClass:
 
     Raises:
         ConfigurationError: the class is unknown, has more than two labels although it supports only
-            two, or has more hypotheses than can be drawn exactly.
+            two, or has too many hypotheses for an exact random draw.
 
     """
     return _known(asked).make(asked)

@@ -94,7 +94,7 @@ class CellEnsemble:
         raise InvariantError("learners over cells vote only")
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every model repeated, to measure the time of more models."""
+        """Return an ensemble with ``times`` copies of each model, to time a larger ensemble."""
         return type(self)(self._splits, self._counts * times)
 
     def to_bytes(self) -> bytes:

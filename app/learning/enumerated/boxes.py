@@ -291,7 +291,7 @@ def box_dichotomies(kind: str, values: NDArray[np.float64], features: Sequence[i
 
 
 def box_count(kind: str, cut_counts: Sequence[int]) -> int:
-    """Return the number of boxes of one kind, with the two that give every row the same label.
+    """Return the number of boxes of one kind, plus two that give every row the same label.
 
     With ``m - 1`` cuts per feature, it is an upper bound on the number of ways to label m rows.
 

@@ -148,7 +148,7 @@ class EnumeratedEnsemble:
         return counts
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every model repeated, to measure the time of more models."""
+        """Return an ensemble with ``times`` copies of each model, to time a larger ensemble."""
         scores = self._side_scores
         return type(self)(
             self._list,

@@ -96,7 +96,7 @@ def side_scores(
 
     Args:
         hypotheses: the public list, for two classes.
-        places: the indices in the list of the hypotheses to rate, shape ``(hypotheses,)``. If the
+        places: the indices in the list of one model's hypotheses, shape ``(hypotheses,)``. If the
             model gives every row the same label, every entry is the length of the list plus this
             label.
         encoded: the rows of one chunk, in the encoding of the list.

@@ -127,7 +127,7 @@ class EstimatorEnsemble:
         return np.stack([_scores(model, rows) for model in self._models], axis=1)
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every model repeated, to measure the time of more models."""
+        """Return an ensemble with ``times`` copies of each model, to time a larger ensemble."""
         return type(self)(
             self._columns,
             self._models * times,
@@ -179,11 +179,12 @@ class EstimatorEnsemble:
 def exchanged_bytes(body: bytes, others: bytes, chunks: NDArray[np.int64]) -> bytes:
     """Return a stored ensemble in which some chunks' models are replaced by other stored models.
 
-    The bytes of the other models stay unchanged.
+    The bytes of the models that are not replaced stay unchanged.
 
     Args:
         body: the stored ensemble; the caller has checked its digest.
-        others: another stored ensemble with the same number of chunks.
+        others: the ensemble with the new models, whose bytes this process made, with the same
+            number of chunks.
         chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
 
     """
@@ -196,7 +197,7 @@ def exchanged_bytes(body: bytes, others: bytes, chunks: NDArray[np.int64]) -> by
 
 
 def joined_bytes(bodies: Sequence[bytes]) -> bytes:
-    """Return one stored ensemble with the models of several, whose chunks are consecutive.
+    """Return one stored ensemble from several stored ensembles, whose chunks are consecutive.
 
     The bytes of each model stay unchanged.
 
@@ -216,7 +217,7 @@ def model_bytes(model: Classifier) -> bytes:
 
 
 def read_model_bytes(body: bytes) -> Classifier:
-    """Return the estimator that :func:`model_bytes` wrote; its digest is already checked."""
+    """Return the estimator that :func:`model_bytes` wrote; the bytes' digest is already checked."""
     model: Classifier = pickle.loads(body)  # noqa: S301 -- as above
     return model
 

@@ -103,13 +103,13 @@ class PackedEnsemble:
         raise InvariantError("these estimators were fitted for votes only")
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every model repeated, to measure the time of more models."""
+        """Return an ensemble with ``times`` copies of each model, to time a larger ensemble."""
         form = joined([self.form] * times)
         return type(self)(self.columns, form, class_count=self.class_count)
 
     @classmethod
     def together(cls, ensembles: Sequence[Self]) -> Self:
-        """Return one ensemble with the models of several, whose chunks are consecutive."""
+        """Return one ensemble from several ensembles, whose chunks are consecutive."""
         first = ensembles[0]
         form = joined([each.form for each in ensembles])
         return cls(first.columns, form, class_count=first.class_count)

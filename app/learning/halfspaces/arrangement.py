@@ -16,9 +16,9 @@ through three points (:mod:`app.learning.halfspaces.space_labellings`).
 are projected to as many coordinates as this line or plane has dimensions. This changes no
 labelling.
 
-**No overflow.** Coordinates are integers in ``[0, 2**16]``. In space, a weight is a sum of two
-products of differences, at most ``2**33``. Every value ``w . (u - p)`` of two points u and p is a
-sum of three terms ``w_i (u_i - p_i)``, at most ``3 * 2**49``, and so are ``w . u`` and ``b``. No
+**No overflow.** Coordinates are integers in ``[0, 2**16]``. In space, a coordinate of w is a sum of
+two products of differences, at most ``2**33``. Every value ``w . (u - p)`` of two points u and p is
+a sum of three terms ``w_i (u_i - p_i)``, at most ``3 * 2**49``, and so are ``w . u`` and ``b``. No
 intermediate result exceeds ``2**52``. Levels in fewer dimensions are smaller.
 """
 

@@ -4,6 +4,9 @@ The coordinate of a value is its position between the bounds of its feature, in 
 steps; a missing value is at the lower bound. All further arithmetic is exact integer arithmetic on
 one row at a time. :mod:`app.learning.halfspaces.arrangement` shows that it cannot overflow.
 
+A halfspace is a short list of hyperplanes ``w . u = b``, which are called levels. The first level
+that does not contain a point u decides its label: 1 if ``w . u`` is above b, and else 0.
+
 For given points there is one halfspace for each way in which halfspaces can label the points. The
 points are rows, or the points of a public grid: one for every combination of intervals between the
 features' public cuts (thresholds).
@@ -112,8 +115,9 @@ class Halfspaces:
     def describe(self, index: int) -> Description:
         """Return the integer coefficients of one halfspace as plain lists and numbers.
 
-        A row has label 1 if the first of its values ``weights . u - offset`` that is not zero is
-        positive, where u is the vector of the row's coordinates. The coordinate of a feature is
+        The halfspace has one or more levels, each with ``weights`` and an ``offset``. A row with
+        coordinates u has label 1 if the value ``weights . u - offset`` of the first level at which
+        it is not zero is positive. The coordinate of a feature is
         ``(x - lower) / (upper - lower) * steps`` with ``steps = 2**16``, rounded to the nearest
         integer, where a half is rounded to the even one. The coordinate of a missing value is 0.
         """
@@ -158,7 +162,7 @@ def over(
     """Return one halfspace for every labelling of integer points that halfspaces can make.
 
     Args:
-        lattice: the encoding of rows as points; the given points have the same coordinates.
+        lattice: the encoding of rows as points with integer coordinates.
         points: integer coordinates, shape ``(points, dimensions)``; the number of points is public
             even if the points are private.
         weights: the public number of people that each point stands for; None for equal numbers.

@@ -1,4 +1,8 @@
-"""The integer coordinates that halfspaces use, and the public grid of points."""
+"""The integer coordinates that halfspaces use, and the public grid of points.
+
+Public tests ``x >= cut`` divide the range of a numeric feature into intervals. The grid has one
+point for every grid cell, which is a combination of one interval of each feature.
+"""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 The inputs of a row are small integers. A true test gives 256. A *wave*, the cosine of a random
 weighted sum of numeric features, lies between -256 and 256. A numeric feature goes from 0 to 256
 between its bounds. Public points (feature vectors) determine a linear map that makes the inputs
-uncorrelated. The vectors of rows are limited to a maximum length; with waves, this length is a
-multiple of the median length of public points' vectors.
+uncorrelated. The result of this map is called a row's vector. Its length is limited to a maximum;
+with waves, the maximum is a multiple of the median length of the public points' vectors.
 """
 
 from __future__ import annotations

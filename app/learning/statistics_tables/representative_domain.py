@@ -79,8 +79,9 @@ class RepresentativeDomain:
     def private_cell_count(self, encoded: Encoded) -> NDArray[np.int64]:
         """Return the number of rows in every cell, shape ``(cells,)``; secret.
 
-        If a row had labels of no cell, it would be counted in the first cell. Nothing reveals this,
-        and the row still changes one count only.
+        A row is in the cell on which the hypotheses have the same labels as on the row. If there
+        were no such cell, the row would be counted in the first cell. Nothing reveals this, and
+        the row still changes one count only.
 
         Args:
             encoded: the private rows, in the encoding of the hypotheses; the first axis counts the

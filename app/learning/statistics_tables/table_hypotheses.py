@@ -62,7 +62,7 @@ def tests_of_kind(kind: str, tests: Iterable[BinaryTest]) -> tuple[BinaryTest, .
 def covering(
     kind: str, tests: Sequence[BinaryTest], public_values: NDArray[np.float64], *, depth: int
 ) -> HypothesisList:
-    """Return one hypothesis of a class for each way in which it labels the public points.
+    """Return one hypothesis of a class for each way in which the class can label public points.
 
     Args:
         kind: the name of the hypothesis class, one of ``COVERED_KINDS``.

@@ -116,7 +116,9 @@ class ZeroErrorRule:
         return count
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return a random feature test at every node, by the number of error-free trees below it.
+        """Return a random feature test at every node.
+
+        Its probability is in proportion to the number of error-free trees below it.
 
         Args:
             scores: the number of error-free trees for each test at each node.
@@ -178,7 +180,10 @@ class PenaltyRule:
         return log_weights
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return a random feature test at every node, by the weight of all trees below the test."""
+        """Return a random feature test at every node.
+
+        Its probability is in proportion to the summed weights of all trees below it.
+        """
         return _draw(np.exp(scores - scores.max(axis=-1, keepdims=True)), self._generator)
 
     def label(

@@ -1,4 +1,4 @@
-"""Summed weights of the two lowest levels of trees, from counts of rows.
+"""Summed weights of all subtrees of depth one and two, from counts of rows.
 
 The weight of a tree is ``exp(-decay * errors)`` with ``decay = epsilon / 2``. A region is the set
 of rows that reach a node; let N be its number of rows, and N_l the number with label l. Let
@@ -127,14 +127,15 @@ def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
 
 
 def gain_roundoffs(test_count: int) -> int:
-    """Return a bound on the relative rounding errors in sums of trees' weights.
+    """Return a bound on the relative rounding error of the sum of ``exp(decay delta_e)``.
 
-    The unit is 2**-53. The bound is the larger one of two sums of rounding errors:
+    The sum has one term for each feature test e. The unit is 2**-53. The bound is the larger one of
+    two sums of rounding errors:
 
-    * For a region (set of rows) that is not narrow by :func:`is_narrow`, the terms are computed
-      relative to the largest one. The errors are those of an exponent of at most 746 in size, of
-      ``exp``, and of one term per feature test.
-    * For a narrow region, the errors are those of two exponents of at most 340 in size with
+    * In general the terms are computed relative to the largest one. The errors are those of an
+      exponent of at most 746 in size, of ``exp``, and of one term per feature test.
+    * If all weights are far inside the range of doubles (if :func:`is_narrow` returns true), the
+      errors are those of two exponents of at most 340 in size with
       ``exp``, two reciprocals, a product, one term per test, and a last exponent of at most 341 in
       size with ``exp`` and a product.
 

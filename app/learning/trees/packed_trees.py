@@ -166,8 +166,9 @@ def selection_order(depth: int) -> NDArray[np.intp]:
     """Return the heap indices of a tree's nodes in the order in which a query's leaf is looked up.
 
     The order goes level by level. Within a level, all nodes on the false side of their parent come
-    first, and then, in the same order, the nodes on the true side. Therefore the false sides and
-    the true sides of a level are the two halves of the level below it.
+    first, in the order of the parents, and then the nodes on the true side, in the same order.
+    Therefore the false sides and the true sides of a level are the two halves of the level below
+    it.
     """
     levels = [(1 << level) - 1 + _sides_first(level) for level in range(depth)]
     return np.concatenate([np.zeros(0, dtype=np.intp), *levels])
@@ -392,7 +393,7 @@ class PackedTrees:
 
     @classmethod
     def joined(cls, fitted: Sequence[Self]) -> Self:
-        """Return one ensemble with the models of several; all have the same depth and labels."""
+        """Return one ensemble from several ensembles with trees of the same depth and labels."""
         first = fitted[0]
         scores = [each._leaf_scores for each in fitted if each._leaf_scores is not None]  # noqa: SLF001 -- its own
         return cls(
@@ -404,7 +405,7 @@ class PackedTrees:
         )
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every model repeated, to measure the time of more models."""
+        """Return an ensemble with ``times`` copies of each model, to time a larger ensemble."""
         scores = self._leaf_scores
         return type(self)(
             np.tile(self._cells, (times, 1)),
@@ -551,11 +552,11 @@ class TreeEnsemble:
 
     @classmethod
     def joined(cls, tests: Sequence[BinaryTest], fitted: Sequence[Self]) -> Self:
-        """Return one ensemble with the models of several over the same feature tests, in order."""
+        """Return one ensemble from several ensembles over the same feature tests, in order."""
         return cls(tests, PackedTrees.joined([each._packed for each in fitted]))  # noqa: SLF001 -- its own
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every model repeated, to measure the time of more models."""
+        """Return an ensemble with ``times`` copies of each model, to time a larger ensemble."""
         return type(self)(self._asked, self._packed.repeated(times))
 
     def exchanged(self, chunks: NDArray[np.int64], others: Self) -> Self:

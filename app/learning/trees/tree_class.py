@@ -234,8 +234,7 @@ class TreeClass:
         """Return a tree drawn as :meth:`draw` does, from counts of the rows only.
 
         Args:
-            counted: the private rows, counted by as many feature tests at once as the trees are
-                deep.
+            counted: the numbers of private rows that pass up to ``depth`` feature tests at once.
             epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
             noise: the source of randomness.
 

@@ -91,8 +91,8 @@ class TreeSize:
 
         A sum of weights is stored as ``factor * exp(-decay * errors)`` with ``decay = epsilon /
         2``. A factor is at most the number of trees in the sum, times ``exp(decay)`` for each set
-        of rows that is narrow by :func:`app.learning.trees.lower_level_weights.is_narrow`. There
-        are fewer such sets than leaves.
+        of rows for which :func:`app.learning.trees.lower_level_weights.is_narrow` returns true.
+        There are fewer such sets than leaves.
         """
         leaf_count = 1 << self.depth
         logs = leaf_count * (log(self.class_count) + DECAY_NARROW)
@@ -100,7 +100,7 @@ class TreeSize:
 
     @property
     def weight_count(self) -> int:
-        """The work of all sums, as a number of weights that are computed.
+        """The work of summing the weights of all trees, as a number of weights that are computed.
 
         There is one weight for each region (set of rows), pair of feature tests and pair of labels,
         and a fixed number for each region.
@@ -130,7 +130,7 @@ class TreeSize:
 
     @property
     def memory_bytes(self) -> int:
-        """An upper bound on the bytes of memory that a random draw needs, without its rows."""
+        """An upper bound on the bytes of memory that a random draw needs, apart from the rows."""
         size, length = self._literal_count, statistics_length(self.test_count, self.class_count)
         counts = sum(multiset_count(self.test_count, below) for below in range(size)) * length
         batch = max(PAIRS_PER_BATCH, length << size)
@@ -139,7 +139,7 @@ class TreeSize:
         return 8 * (counts + working + (3 + 8 * size) * self._region_count(size))
 
     def is_within_reach(self) -> bool:
-        """Return whether exact weights take at most minutes and two gigabytes of memory."""
+        """Return whether exact weights take at most some minutes and two gigabytes of memory."""
         if self.log_factor_max > LOG_FACTOR_MAX:
             return False
         # Without two levels no pair of tests is counted.
@@ -267,7 +267,7 @@ class TreeWeights:
         return self._terms(path).relative_logs(self.decay)
 
     def draw(self, noise: NoiseSource) -> Tree:
-        """Return a random tree, drawn by the weights level by level from the root."""
+        """Return a random tree, with a probability in proportion to its weight."""
         level: list[Path] = [()]
         tests: list[int] = []
         for _ in range(self.depth):
@@ -301,8 +301,9 @@ def draw_log_error(size: TreeSize) -> float:
     with L labels. Numbers of errors are exact, so the relative rounding errors of sums of weights
     depend neither on the rows nor on epsilon. In units of ``2**-53``, ``T(n)`` is the bound
     :func:`app.learning.enumerated.enumerated_class.total_roundoffs` on a sum of n terms, ``G`` is
-    the bound :func:`app.learning.trees.lower_level_weights.gain_roundoffs`, and ``r_d`` is the
-    bound on a sum over all subtrees of depth d:
+    the bound :func:`app.learning.trees.lower_level_weights.gain_roundoffs` on the sum over all
+    subtrees of depth 1 with two given labels, and ``r_d`` is the bound on a sum over all subtrees
+    of depth d:
 
     * ``r_0 = T(L)`` for the labels of a leaf.
     * ``r_1 = G + T(L**2)`` for each side of a node with two levels of tests left.

@@ -134,7 +134,7 @@ def tree_dichotomies(
     depth: int,
     class_count: int,
 ) -> TreeList:
-    """Return one tree for every way in which trees with any cuts can label some points.
+    """Return one tree for every way in which trees with any cuts (thresholds) can label points.
 
     Cuts at the values of the points are enough. Tests with the same outcome on all points are left
     out, because they give no further labelling.
@@ -159,7 +159,9 @@ def tree_dichotomies(
 def tree_count_bound(
     row_count: int, features: Mapping[int, PublicColumn], *, depth: int, class_count: int
 ) -> int:
-    """Return an upper bound on the number of trees that are listed before duplicates are dropped.
+    """Return an upper bound on the number of trees that :func:`tree_dichotomies` examines.
+
+    It examines all trees over the tests, and keeps one for each labelling of the points.
 
     Args:
         row_count: the number of points.

@@ -36,7 +36,7 @@ class TreeRule(Protocol):
         ...
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the joint rating of all feature tests at a node; the last axis is the tests."""
+        """Return the joint rating of all tests at a node, the last axis of ``scores``."""
         ...
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:

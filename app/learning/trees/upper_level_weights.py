@@ -68,7 +68,7 @@ def multiset_ranks(members: NDArray[np.int64], kind_count: int) -> NDArray[np.in
 
 
 def multisets(kind_count: int, size: int) -> NDArray[np.int64]:
-    """Return all multisets of ``size`` elements in the order of their ranks.
+    """Return all multisets of ``size`` integers from 0 to ``kind_count - 1``, by their ranks.
 
     Returns:
         The sorted elements of each multiset, shape ``(multisets, size)``.
@@ -207,7 +207,8 @@ def table_terms(table: ScaledSums, regions: NDArray[np.int64], test_count: int) 
     The summed weight is the product of the sums for both sides of the test.
 
     Args:
-        table: the sums by rank, for multisets of one outcome more than ``regions`` have.
+        table: the sums for all multisets with one outcome more than a node in ``regions`` has, in
+            the order of their ranks.
         regions: the outcomes that lead to each node, in any order, shape ``(nodes, outcomes)``; the
             number ``2 * a + o`` stands for the test with index a and the outcome o.
         test_count: the number of tests.
