@@ -213,7 +213,7 @@ class PrivacySettings(Section):
 
 
 class AnswersSettings(Section):
-    """``[answers]``: how the models answer, how many queries, and what answers later queries."""
+    """``[answers]``: how the models answer, how many queries they answer, and what follows."""
 
     mechanism: Annotated[
         str,

@@ -142,7 +142,7 @@ class StreamedRows:
         return held
 
     def dead_features(self) -> dict[str, str]:
-        """Return the features without information, for example always missing ones, and the reasons."""
+        """Return each feature without information (for example, always missing) and the reason."""
         return dead_of_summaries(self.reading.schema, self.summary.features)
 
     def fingerprint(self, key: bytes) -> str:
