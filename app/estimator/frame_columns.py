@@ -71,7 +71,7 @@ class NumericColumn:
     missing: frozenset[str] = NOTHING
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
-        """Return each value of the column as a number; None for a missing value.
+        """Return each value as a number; None for a missing value.
 
         Raises:
             ValueError: a value is no finite number.
@@ -113,7 +113,7 @@ class CategoricalColumn:
     missing: frozenset[str] = NOTHING
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
-        """Return each value of the column as text, a category by its public name; None if missing."""
+        """Return each value as text, a category by its public name; None for a missing value."""
         reader = column_values.NamedColumn((*self.categories, *sorted(self.missing)))
         given = values.tolist()
         return [
