@@ -41,8 +41,8 @@ def quantile_cuts(
 
     If more than half of the points have the same value, there is a cut at this value and one at the
     next value above it. The other cuts are quantiles of the other points. Every cut is the value of
-    a point, so the test ``x >= cut`` is true on some points. Duplicate cuts, and cuts at which all
-    points pass, are dropped.
+    a point, so the test ``x >= cut`` is true on some points. Duplicate cuts, and cuts below which
+    there is no point, are dropped.
 
     Args:
         public_column: the feature's values, float64, shape ``(points,)``, NaN for missing values.
@@ -115,8 +115,8 @@ def extra_cuts(*, bins: int, spare: int, spiked_count: int) -> int:
 
     Args:
         bins: two or more.
-        spare: how many more feature tests there would be without public points; at most as many
-            cuts are added in total.
+        spare: the number of feature tests that were left out, for example those of rare
+            categories; at most as many cuts are added in total.
         spiked_count: the number of spiked features.
 
     """
@@ -209,8 +209,8 @@ def classifier_tests(
     list has its cuts at quantiles of the public points (:func:`quantile_cuts`), or equally spaced
     cuts if all points have the same value; thresholds in the schema are not used. For trees, rare
     categories have no test; in return, at most as many additional cuts are made for features of
-    which more than half of the points have the same value. So there are never more tests than
-    without points.
+    which more than half of the points have the same value. So public points never increase the
+    number of tests.
 
     Args:
         schema: the public schema.

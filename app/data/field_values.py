@@ -213,7 +213,7 @@ class Names:
         )
 
     def of(self, given: Plain) -> str | None:
-        """Return the public name that a value equals, or its own text; None if it is missing."""
+        """Return the public name that equals a value, or the value as text; None if missing."""
         if given is None or isinstance(given, str):
             return given
         if isinstance(given, bool):

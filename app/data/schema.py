@@ -1,7 +1,8 @@
 """The public schema of rows and queries: features, label, and their allowed values.
 
 Everything in the schema is public and fixed before any private row is read. A category is encoded
-as a number, its *code*: the index of the category in the feature's list.
+as a number, its *code*: the index of the category in the feature's list. A *cut* is a threshold c
+of a numeric feature or of a date, for the feature test ``x >= c``.
 """
 
 from __future__ import annotations

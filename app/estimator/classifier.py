@@ -160,8 +160,9 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         depth: the depth of decision trees.
         bins: the number of equal intervals into which a numeric feature is divided.
         learner: the method that trains each model: ``canonical`` (the rule of the class
-            ``hypotheses`` with the fewest errors), ``halving`` (the plurality of a hundred trees
-            without error), or the import path of a scikit-learn classifier.
+            ``hypotheses`` with the fewest errors), ``halving`` (the most frequent label of
+            a hundred trees without error on the model's rows), or the import path of a
+            scikit-learn classifier.
         learner_params: the keyword arguments of the scikit-learn classifier.
         classifier_learner: the method that learns the published classifier: ``exponential`` (a rule
             drawn by the exponential mechanism), ``linear`` (noisy gradient descent), ``kernel``

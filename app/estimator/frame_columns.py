@@ -71,7 +71,7 @@ class NumericColumn:
     missing: frozenset[str] = NOTHING
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
-        """Return the column's values, each converted separately; -0.0 becomes 0.
+        """Return each value as a number; None for a missing value.
 
         Raises:
             ValueError: a value is no finite number.
@@ -113,7 +113,7 @@ class CategoricalColumn:
     missing: frozenset[str] = NOTHING
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
-        """Return the column's values, each converted separately."""
+        """Return each value as text, a category by its public name; None for a missing value."""
         reader = column_values.NamedColumn((*self.categories, *sorted(self.missing)))
         given = values.tolist()
         return [

@@ -1,8 +1,8 @@
 """Conversion between the estimator's parameters and the tables of a configuration.
 
 Most parameters correspond to one setting with another name, as listed in :data:`PARAMETERS`. A
-configuration has further settings: :func:`parameters_of` keeps these as tables, and
-:func:`tables_of` overwrites these tables with the parameters.
+configuration has further settings: :func:`parameters_of` keeps these as tables in one parameter,
+and :func:`tables_of` adds the values of the other parameters to these tables.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def seeded_words(seed: int) -> Iterator[int]:
 class ScriptedNoise:
     """A noise source for unit tests, which returns given words in their order.
 
-    It never serves a release.
+    No server uses it.
 
     Args:
         words: 64-bit words in the order in which they are returned; may be endless, for example

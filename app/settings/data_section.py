@@ -280,7 +280,7 @@ class DataSettings(Section):
         return PersonColumn(name=self.person, key=key, missing=missing, count=self.persons)
 
     def id_column(self, key: bytes) -> PersonColumn | None:
-        """Return the column of row identifiers, read as if they were persons; None without one.
+        """Return the column of row identifiers, as if rows were persons; None without this column.
 
         Args:
             key: the secret key of the hashes that replace the identifiers.

@@ -69,7 +69,7 @@ def configuration_error(
     Args:
         error: the failed validation.
         tables: the validated tables of the configuration.
-        known: a function that returns the known keys of the table at a location.
+        known: a function that returns the known keys of a table, given the keys that lead to it.
 
     """
     every = error.errors(include_url=False, include_input=False)

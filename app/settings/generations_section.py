@@ -130,7 +130,10 @@ def _is_cohort(given: Grown) -> bool:
 
 
 def check_generations(given: Grown) -> None:
-    """Refuse settings that are not proved or not supported together with ``[generations]``.
+    """Refuse settings that ``[generations]`` does not allow.
+
+    They are settings that are not supported in a release with generations, or with which its
+    privacy is not proved.
 
     Raises:
         ConfigurationError: a setting is not allowed; the error is one line that names it.

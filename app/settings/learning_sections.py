@@ -216,7 +216,8 @@ class ClassifierSettings(Section):
         Args:
             hypotheses: the section that gives the absent keys.
             grids: the public thresholds of features, by feature name; they are used as lists of
-                thresholds if this section does not set ``bins``, and ignored if it does.
+                thresholds if this section does not set ``bins`` (the number of intervals into which
+                a feature is divided), and ignored if it does.
 
         """
         tests: Mapping[str, tuple[float | str, ...]] = (

@@ -1,4 +1,4 @@
-"""``[release]``, ``[privacy]`` and ``[answers]``: what is promised, and how it is spent."""
+"""``[release]``, ``[privacy]``, ``[answers]``: the privacy budget, and how answers spend it."""
 
 from __future__ import annotations
 
@@ -329,5 +329,5 @@ class AnswersSettings(Section):
 
     @property
     def sequels(self) -> dict[str, Successor]:
-        """Return what may follow the models' last answer, by the name of the setting."""
+        """Return what may follow the models' last answer, by the settings that say so."""
         return {"after": self.after, "on_cutoff": self.on_cutoff}

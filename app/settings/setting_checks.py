@@ -325,7 +325,7 @@ def _check_demo_schema(data: DataSettings) -> None:
 
 
 def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
-    """Check that a classifier or student model that follows the answers has a share of epsilon."""
+    """Check the answering mechanism, and that a classifier that answers has a share of epsilon."""
     name = privacy.calibration
     if MECHANISMS[name].is_printed and answers.mechanism != MECHANISMS[name].mechanism:
         problem = (
@@ -420,7 +420,7 @@ def check_statistics(
     data: DataSettings,
     privacy: PrivacySettings,
 ) -> None:
-    """Check the statistics' class of rules and lists, and that their accuracy is not set twice.
+    """Check the statistics' class of rules, feature tests, and that the accuracy is not set twice.
 
     The section ``[statistics]`` sets the accuracy itself or, by ``updates``, the number of noisy
     counts by which the statistics table is corrected, but not both.
@@ -429,7 +429,8 @@ def check_statistics(
         written: the section itself.
         covered: the class of rules of the statistics, with inherited keys.
         data: the public schema.
-        privacy: the shares of epsilon; without a share for statistics only the lists are checked.
+        privacy: the shares of epsilon; without a share for statistics, the class of rules is not
+            checked.
 
     """
     for name, values in written.tests.items():
@@ -448,8 +449,9 @@ def check_statistics(
 def check_absent_hypotheses(privacy: PrivacySettings, classifier: ClassifierSettings) -> None:
     """Refuse a configuration without ``[hypotheses]`` if another setting needs it.
 
-    A classifier learned with scores or from noisy counts on a grid is not drawn from a class of
-    rules; its feature tests are in ``[classifier]``.
+    A published classifier needs ``[hypotheses]`` only if its learner is ``exponential`` or ``auto``
+    and ``[classifier]`` sets no class of rules. Other learners use the feature tests of
+    ``[classifier]``.
 
     Args:
         privacy: the shares of epsilon, which determine the mechanisms of the release.

@@ -136,7 +136,7 @@ class Settings(Section):
 
     @classmethod
     def read(cls, tables: toml_and_environment.Tables) -> Self:
-        """Return the settings in merged tables after validating them.
+        """Return the validated settings, given the tables of the file and the environment.
 
         Raises:
             ConfigurationError: a setting is invalid; the error names the first such key.
@@ -259,8 +259,8 @@ class Settings(Section):
         * with generations, or if neither relabelling nor the classifier has a share;
         * with statistics: their table is outside the joint budget, so it is drawn before the first
           answer or after the classifier, which a halted release may never draw;
-        * at a large epsilon, because the weights of a draw are rounded, and in a joint budget the
-          cost of this rounding is multiplied by e to the power of the whole epsilon;
+        * at a large epsilon, because rules are drawn with rounded probabilities, and in a joint
+          budget the cost of this rounding is multiplied by e to the power of the whole epsilon;
         * with noisy gradient descent at a large delta, because the cost of the descent in a joint
           budget may then exceed its share;
         * with calibration ``certified``, because in a joint budget its classifier is drawn only
@@ -340,9 +340,10 @@ def load_settings(
 def load_simulation_settings(
     path: Path, environ: Mapping[str, str], *, working_directory: Path | None = None
 ) -> Settings:
-    """Return the settings for ``simulate``, which needs classes, privacy and answers only.
+    """Return the settings for the command ``conclave simulate``, which reads no rows.
 
-    Other required settings that are absent get placeholders.
+    It needs the labels and the sections ``[privacy]`` and ``[answers]``. Other required settings
+    that are absent get placeholders.
 
     Raises:
         ConfigurationError: a setting is invalid; the error names its key.

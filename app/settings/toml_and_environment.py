@@ -130,7 +130,7 @@ def sqlite_address(path: Path) -> str:
 
 
 def with_placeholders(tables: Tables) -> Tables:
-    """Return settings with placeholders for those that ``simulate`` does not use."""
+    """Return settings, with placeholders for those that ``conclave simulate`` does not use."""
     defaults: dict[str, Tables] = {
         "release": {"name": "simulation"},
         "data": {

@@ -1,15 +1,16 @@
 """Checks that a public file is not the private source and does not contain its rows.
 
 Nothing protects public points. If an operator gave the private file as the public one, private rows
-would be exposed. Therefore the file is refused, before any budget is charged, in three cases:
+would be exposed. Therefore the file is refused, before any budget is charged, in the three
+cases below. A *run* is a sequence of consecutive points or rows.
 
 * Both files are the same file, possibly through a link.
 * The points are the rows of the source in any order, and each occurs as often as in the source.
-* At least half of the points' *runs* are runs of the source. A run is a sequence of two consecutive
-  rows, after encoding. If rows repeat so much that a source in random order would contain more than
-  a tenth of the points' runs by chance, runs of four rows are compared instead, or eight, and so
-  on. Then the probability that half of them occur by chance is at most about a fifth (by Markov's
-  inequality), and almost zero if there are many points.
+* At least half of the points' runs of two points are runs of the source, after encoding. If rows
+  repeat so much that a source in random order would contain more than a tenth of the points' runs
+  by chance, runs of four are compared instead, or eight, and so on. Then the probability that half
+  of them occur by chance is at most about a fifth (by Markov's inequality), and almost zero if
+  there are many points.
 
 Single points that equal a row are common and prove nothing; the operator is warned of their share.
 All results depend on private rows, so they are shown on the operator's terminal and recorded
@@ -298,7 +299,7 @@ class EqualPoints:
 
     @property
     def share(self) -> float:
-        """The share of the public points that equal a row of the blocks so far."""
+        """The share of the public points that equal a private row of the blocks compared so far."""
         return float(self._is_equal.mean())
 
 

@@ -371,7 +371,7 @@ def check_source(
         schema: the public schema.
         query: the ``SELECT`` query for a database, which must compute each row from one stored row.
         dialect: the separators and the encoding of a CSV file.
-        rows_expected: the number of rows in the configuration.
+        rows_expected: the configured number of rows; None if none is configured.
         person: the private column that names persons; None if a row is the unit of privacy.
         points: public points (feature vectors), encoded by the public schema, shape
             ``(points, features)``, which are compared with the rows.

@@ -93,7 +93,7 @@ class Texts(ABC):
 
     @abstractmethod
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return the distinct texts of this and other columns, and each text's index, in order."""
+        """Return the distinct texts of several columns, and each text's index, column by column."""
 
     @abstractmethod
     def places(self, names: Sequence[str]) -> NDArray[np.intp]:
@@ -570,7 +570,7 @@ class NamedColumn:
         self.names = Names(names)
 
     def canonical(self, value: object) -> str:
-        """Return the public name that a value equals, or its own text; empty if it is missing."""
+        """Return the public name that equals a value, or the value as text; empty if missing."""
         name = self.names.of(plain(value))
         return MISSING_CELL if name is None else name
 

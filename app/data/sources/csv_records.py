@@ -214,8 +214,7 @@ def divides_alike(body: bytes, separator: str) -> bool:
 
     They do if every quote that begins a field is the field's first character, every quote that ends
     a field is its last, two quotes side by side stand for one, all lines end in the same way, and
-    no field can be longer than Python's reader accepts. By induction over the quotes, every second
-    quote, from the first, then stands where a field begins.
+    no field can be longer than Python's reader accepts.
 
     Args:
         body: bytes of records, which are whole records if the quotes are as described.

@@ -55,7 +55,8 @@ def read_rows(
         schema: the public schema.
         query: the ``SELECT`` query for a database, which must compute each row from one record.
         dialect: the separators and the encoding of a CSV file.
-        rows_expected: the number of rows in the configuration, which must be correct.
+        rows_expected: the configured number of rows, which must be correct; None if none is
+            configured.
         person: the private column that names persons; None if a row is the unit of privacy.
         progress: a function that is called with the number of rows read so far.
 

@@ -86,7 +86,7 @@ class Engine(Protocol):
         held: Held[PartT],
         given: Sequence[GivenT],
     ) -> Held[PartT]:
-        """Add to each part of the rows a value that was computed from all parts; return a handle.
+        """Return the parts of the rows, each with a value that was computed from all parts.
 
         Args:
             complete: a pure function that returns a part with its value.
@@ -119,7 +119,7 @@ class Engine(Protocol):
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Divide the rows into new parts, so that each part has whole chunks, and return a handle.
+        """Return the rows divided into new parts, each of which has whole chunks.
 
         Args:
             cut: a function that returns some chunks of a part.

@@ -70,7 +70,7 @@ class LocalEngine:
         held: Held[PartT],
         given: Sequence[GivenT],
     ) -> Held[PartT]:
-        """Add to each part of the rows a value that was computed from all parts; return a handle.
+        """Return the parts of the rows, each with a value that was computed from all parts.
 
         Args:
             complete: a pure function that returns a part with its value.

@@ -1,7 +1,8 @@
 """Computations on one part of the rows: counts, which are added up, and training of models.
 
 A part is a file of the source, or a section of a file. A computation is sent to the process that
-has the part, and contains no row itself.
+has the part, and contains no row itself. The summary of a part has its number of rows, the values
+that occur in each feature, and the sum of the rows' keyed hashes.
 
 Rows have weights if a column names persons: the weights of a person's rows add up to at most 1.
 Every weight is a multiple of ``1 / u`` for a public integer u, so weights are added up exactly, as
@@ -128,7 +129,7 @@ class LabelCounts:
     unit_count: int = 1
 
     def of(self, part: PackedRows) -> Tables:
-        """Return the counts of one part's rows by label and feature codes."""
+        """Return the counts of one part's rows by label and by encoded feature values."""
         total: Tables = {}
         for rows in parts(len(part.labels)):
             counted = cell_tables(
@@ -150,7 +151,7 @@ class LabelCounts:
         """Return counts of all rows by label and by the feature tests that they pass.
 
         Args:
-            total: the counts by label and feature codes, added over all parts.
+            total: the counts by label and by encoded feature values, added over all parts.
 
         """
         return CountedRows.of(self.coding, total, depth=self.depth, unit_count=self.unit_count)
@@ -366,7 +367,7 @@ def draw_counting(
 
 @dataclass(frozen=True, slots=True)
 class PlacedCodes:
-    """The rows of some chunks, which are encoded for a hypothesis class when they are read.
+    """The rows of some chunks; a slice of them is encoded for a hypothesis class when it is taken.
 
     Attributes:
         placed: packed rows, sorted by chunk.

@@ -4,6 +4,8 @@ A part is a file of the source, or a section of a file. The summary of a part ha
 rows, the values that occur in each feature, and the sum of the rows' keyed hashes, from which the
 fingerprint (a keyed digest) of all rows is computed. Summaries can be combined in any order, and
 the result is exact.
+
+If a column names persons, a row has a weight in sums, about 1 / (number of rows of its person).
 """
 
 from __future__ import annotations
@@ -110,7 +112,7 @@ class PackedRows:
         """Return the weights of some rows as integers; None if every weight is 1.
 
         Returns:
-            Weights in units of ``2**-20``, shape ``(rows,)``.
+            Weights times ``2**20``, shape ``(rows,)``.
 
         """
         persons = self.persons
@@ -122,7 +124,7 @@ class PackedRows:
     def weighed(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
         """Yield each weight of rows as an integer, with the indices of rows of this weight.
 
-        The unit is 1 if a row is the unit of privacy, and ``2**-20`` if a column names persons. The
+        If a column names persons, the integer is the weight times ``2**20``. Otherwise it is 1. The
         indices of one weight come in blocks of some ten thousand.
         """
         every = np.arange(len(self.labels))

@@ -3,7 +3,7 @@
 The rows of a person may be in several parts (files of the source, or sections of files). Each part
 is summarised by the distinct digests of its persons, and the number of rows of each. From these
 summaries, in any order, every person gets a number, by the order of the digests, and its number of
-rows in all parts, from which the rows' weights follow.
+rows in all parts. In sums, each row has a weight of about 1 / (number of rows of its person).
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class NumberedPersons:
         return len(self.row_counts)
 
     def of_parts(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Return for each part its persons' numbers, and the number of each person's rows."""
+        """Return each part's persons by number, and each person's number of rows in all parts."""
         return [(numbers, self.row_counts[numbers]) for numbers in self.by_part]
 
 

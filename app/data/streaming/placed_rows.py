@@ -54,7 +54,7 @@ class PlacedRows:
         return np.stack([column[rows] for column in self.columns])
 
     def offsets_of(self, chunks: slice) -> NDArray[np.int64]:
-        """Return the index at which each given chunk starts, and where the last one ends."""
+        """Return the index at which each given chunk's rows start, and where the last ones end."""
         first = self.first_chunk
         return self.offsets[chunks.start - first : chunks.stop - first + 1]
 

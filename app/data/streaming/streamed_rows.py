@@ -117,9 +117,10 @@ class StreamedRows:
 
     @property
     def unit_count(self) -> int:
-        """The number u such that every weight of a row is a multiple of ``1 / u``.
+        """The number u such that the weight of every row in sums is a multiple of ``1 / u``.
 
-        It is ``2**20`` if a column names persons. Otherwise it is 1, and so is every weight.
+        It is ``2**20`` if a column names persons, since the weights of a person's rows add up to at
+        most 1. Otherwise it is 1, and so is every weight.
         """
         return WEIGHT_UNITS if self.is_of_persons else 1
 
@@ -141,7 +142,7 @@ class StreamedRows:
         return held
 
     def dead_features(self) -> dict[str, str]:
-        """Return the name of each feature without information, and the reason."""
+        """Return each feature without information (for example, always missing) and the reason."""
         return dead_of_summaries(self.reading.schema, self.summary.features)
 
     def fingerprint(self, key: bytes) -> str:
