@@ -43,7 +43,8 @@ class Fitted:
         slots: the stored rows with their labels and models.
         ensemble: the same models, ready to vote.
         labelled: the labels, and the private values from which they were computed.
-        part: the batch's contribution to the published classifier; None if it has no share for it.
+        part: the batch's contribution to the published classifier; None if the classifier has no
+            share of the batch's epsilon.
 
     """
 
@@ -65,8 +66,8 @@ def fit_generation(
 ) -> Fitted:
     """Return the models trained on a batch of rows, after its labels were drawn.
 
-    The generation's contribution to the published classifier is drawn too, if it has a share of
-    epsilon for it.
+    The generation's contribution to the published classifier is drawn too, if the classifier has a
+    share of the generation's epsilon.
 
     Args:
         configuration: the release's public parameters.
@@ -81,7 +82,7 @@ def fit_generation(
 
     Raises:
         LedgerCorruptError: the stored rows, or the rule that labels them, are missing or altered.
-        MachineError: the machine failed.
+        MachineError: the machine refused memory, a file, a thread or a process.
 
     """
     budget = Fraction(generation.epsilon), Fraction(generation.delta)

@@ -163,7 +163,10 @@ def decides_cells(configuration: Configuration) -> bool:
 
 
 def replay_parameter(configuration: Configuration) -> dict[str, str]:
-    """Return the first entry's parameter for one answer per public cell; empty otherwise."""
+    """Return the first ledger entry's parameter for one answer per public cell.
+
+    The result is empty if each vector is answered separately.
+    """
     return {REPLAYED_BY: CELL} if decides_cells(configuration) else {}
 
 
