@@ -53,7 +53,7 @@ class PublishedPredictor:
 
 
 def described(drawn: Predictors) -> PredictorDocument:
-    """Return the JSON document of the single predictor in ``drawn``."""
+    """Return the JSON document of a drawn predictor, the only one in the class ``drawn``."""
     return PredictorDocument(of=drawn.kind, description=dict(drawn.describe(0)))
 
 

@@ -225,9 +225,9 @@ def _point_of(vector: Vector, document: WavesDocument | NumbersDocument) -> list
 
 
 def whole_steps_of(value: float | str | None, bounds: tuple[float, float], steps: int) -> int:
-    """Return how far a number lies above its lower bound; 0 if it is missing.
+    """Return how many steps a number lies above its lower bound; 0 if it is missing.
 
-    The unit is one of ``steps`` equal steps between the bounds; numbers outside are clipped.
+    A step is the distance between the bounds divided by ``steps``; the result is a whole number.
     """
     if not isinstance(value, float) or math.isnan(value):
         return 0

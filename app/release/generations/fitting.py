@@ -1,8 +1,8 @@
 """Training of the models of a later batch of rows, once, on its drawn labels.
 
-The duration of training may depend on the private rows, so it must not be visible when it ends: the
-result enters the ledger only at a tick (scheduled update). A crash before the tick leaves no
-visible trace, and the labels are drawn again under the same charge.
+The duration of training may depend on the private rows, so the time at which training ends must not
+be visible: the result enters the ledger only at a tick (scheduled update). A crash before the tick
+leaves no visible trace, and the labels are drawn again under the same charge.
 
 A slot is the fixed place of one row, or of the rows of one person.
 """

@@ -2,7 +2,7 @@
 
 When the table's ledger entry is committed, the document is public; answering from it is
 post-processing and costs nothing. The answer for a posted hypothesis is the mean outcome of the
-hypothesis in the table that gives the public points the same labels, or almost the same.
+hypothesis in the table that gives the public points the same outcomes, or almost the same.
 
 A hypothesis is a rule that gives each row the outcome -1 or +1. The statistics table has, for each
 hypothesis of a class, the noisy mean of its outcomes over the private rows.
