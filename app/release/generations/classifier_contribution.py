@@ -75,7 +75,7 @@ def draw_part(
     before: Part | None,
     noise: NoiseSource,
 ) -> Part | None:
-    """Return a batch's improvement of the classifier; None if the classifier has no share.
+    """Return a batch's improvement of the classifier; None if its budget has no share for one.
 
     A slot is the fixed place of one row, or of the rows of one person.
 

@@ -219,7 +219,7 @@ def known_inputs(prepared: LinearDraw | KernelDraw, noise: NoiseSource) -> Publi
 def opened_descent(
     configuration: Configuration, rows: PrivateRows, warn: Callable[[str], None]
 ) -> LinearDraw | KernelDraw | None:
-    """Return the noisy descent that begins a classifier; None if the classifier has no budget.
+    """Return the noisy descent for the first classifier; None if the classifier has no budget.
 
     Args:
         configuration: the release's public parameters.

@@ -126,7 +126,7 @@ class GenerationShown(Shown):
 
     @classmethod
     def of(cls, generation: Generation, joins: int | None) -> GenerationShown:
-        """Return the public view of a batch of rows, with the time at which its models join."""
+        """Return the public view of a batch of rows, with the time at which it joins the vote."""
         waits = generation.standing == "waiting"
         return cls(
             number=generation.number,
