@@ -104,8 +104,8 @@ class Publication(Generic[DrawnT]):
         """Charge the budget, draw once and publish the result, while holding the lock.
 
         Raises:
-            VerificationError: the ledger is closed, or the result may not be published in its
-                present state.
+            VerificationError: the ledger is closed, or its present state does not permit the
+                publication.
             LedgerUnavailableError: the ledger refused a commit, or another process is drawing;
                 nothing was published.
 
@@ -143,8 +143,8 @@ class Publication(Generic[DrawnT]):
         """Return whether the result is still to be published; raise an error if it may not be.
 
         Raises:
-            VerificationError: the ledger is closed, or the result may not be published in its
-                present state.
+            VerificationError: the ledger is closed, or its present state does not permit the
+                publication.
 
         """
         if self.is_published(state):

@@ -2,8 +2,8 @@
 
 The budget of every other release is added, whatever rows it has. Different rows may belong to the
 same people: a data set with one more row is nearly the same data set. Whether two data sets are
-equal is private, so nothing public may depend on it. Only the error, which the operator reads
-before anything is charged, says which releases have the same rows.
+equal is private, so nothing public may depend on it. Only the error that refuses a new release says
+which releases have the same rows; the operator reads it before anything is charged.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Beside:
 
     Attributes:
         openings: the first ledger entries of the releases in the database, in order.
-        is_backup: whether another database may continue this ledger, because this one is a copy of
-            it, or was moved there; a further release is then refused.
+        is_backup: whether this database is a backup, or was retired because it was moved. Another
+            database may then continue its ledger, so a further release is refused.
         digests: the functions that compute digests with the database's secret key.
         rows: the rows of the release to open.
 

@@ -114,17 +114,17 @@ class SampledRows:
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Return a copy of the sampled rows' values, shape ``(m, d)``."""
+        """Return a copy of the sampled rows' encoded values, shape (rows, features)."""
         return self.rows.values[self.positions]
 
     @property
     def labels(self) -> NDArray[np.int64]:
-        """Return a copy of the sampled rows' labels, shape ``(m,)``."""
+        """Return a copy of the sampled rows' labels, one per row."""
         return self.rows.labels[self.positions]
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Return the weight of each sampled row, shape ``(m,)``; None if all are 1."""
+        """Return the weight of each sampled row; None if all are 1."""
         weights = self.rows.weights
         return None if weights is None else weights[self.positions]
 
@@ -134,7 +134,8 @@ class SampledRows:
         """Return the indices of each chunk's rows, and where each chunk's indices begin.
 
         Args:
-            places: indices into ``units``, in the order in which they are divided into chunks.
+            places: indices of sampled rows (or persons), in the order in which these are divided
+                into chunks.
             size: the number k of chunks.
             count_max: the largest number of rows (or persons) that are kept of a chunk, which are
                 the first ones; None for all.
@@ -475,7 +476,7 @@ def reading_refusals(settings: Settings) -> Iterator[None]:
 
 
 def read_points(settings: Settings, public: Path | None) -> NDArray[np.float64]:
-    """Return the public points, float64 (m, d); none if no file is configured.
+    """Return the public points, float64 (points, features); none if no file is configured.
 
     Raises:
         ConfigurationError: the file is the one with the private rows, or contains a value that no
@@ -527,8 +528,8 @@ def check_private_rows(
 
     Raises:
         DataError: the source cannot be opened.
-        ConfigurationError: the query for the rows does not compute each row from one row of the
-            source.
+        ConfigurationError: the SQL query that reads the rows does not compute each of them from one
+            row of the source.
 
     """
     return check_source(

@@ -3,7 +3,8 @@
 The module also decides which services remain in a release that has ended, or whose rows are not
 recognised, and which are refused.
 
-The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+A hypothesis is a rule that gives each row the outcome -1 or +1. The statistics table has, for each
+hypothesis of a class, the noisy mean of its outcomes over the private rows.
 
 A student is a classifier that is trained on the released answers.
 """

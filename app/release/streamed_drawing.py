@@ -167,12 +167,12 @@ def fitted_on_samples(
     storing it again may give other bytes.
 
     Args:
-        learner: the learner that is trained on each chunk, with its largest number of rows.
+        learner: the learner, which says on how many rows of a chunk at most it is trained.
         rows: all private rows.
         slots_key: the secret key of the permutation that determines the order of the rows.
         size: the number k of chunks.
         hypothesis: the secret hypothesis that relabels the rows; None if rows keep their labels.
-        secret: the secret of the release, from which the seeds of chunks are derived.
+        secret: the secret of the release, from which the models' random seeds are derived.
         progress: a function that is given the number of finished chunks and of all chunks.
 
     """
@@ -236,7 +236,7 @@ def fitted_from_parts(
         slots_key: the secret key of the permutation that determines the order of the rows.
         size: the number k of chunks.
         hypothesis: the secret hypothesis that relabels the rows; None if rows keep their labels.
-        secret: the secret of the release, from which seeds of chunks are derived.
+        secret: the secret of the release, from which the models' random seeds are derived.
         progress: a function that is given the number of finished chunks and of all chunks.
 
     """

@@ -2,11 +2,12 @@
 
 An opening streams its rows if the models can be trained on packed rows and each row or person is in
 exactly one chunk, or if no models are trained. Rows are then packed into one byte per feature as
-they are read, counted part by part, and never held in memory as numbers. Their order follows from a
-keyed permutation of rows or persons. The fingerprint of the data (a keyed hash by which the rows
-are recognised at a restart) is computed from the sum of the rows' keyed hashes, so the order of
-reading does not matter. The first ledger entry says that the opening streamed. A release that an
-earlier version of the program opened continues by the rules of that version.
+they are read, and never held in memory as numbers; the draws use counts of the rows that are added
+up over all parts. The order of the rows follows from a keyed permutation of rows or persons. The
+fingerprint of the data (a keyed hash by which the rows are recognised at a restart) is computed
+from the sum of the rows' keyed hashes, so the order of reading does not matter. The first ledger
+entry says that the opening streamed. A release that an earlier version of the program opened
+continues by the rules of that version.
 
 The choice to stream is public, so it depends on public facts only. If a column names persons, the
 choice depends on the public number of persons, and not on the size of the source, which depends on

@@ -55,7 +55,7 @@ class ExponentialDraw:
 
     Attributes:
         parameters: the public parameters of the exponential mechanism.
-        alpha: the accuracy target of the release.
+        alpha: the wanted bound on how far the drawn rule's error rate is above the best rule's.
         beta: the probability with which a bound on accuracy may fail.
         unit: the unit of privacy, a row or a person.
 
@@ -67,7 +67,7 @@ class ExponentialDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on how much the drawn rule's error rate may exceed the best one's."""
+        """Return a text on how far the drawn rule's error rate may be above the best rule's."""
         parameters = self.parameters
         size, epsilon = parameters.hypotheses.size, float(parameters.epsilon)
         bound = excess_error(
@@ -137,7 +137,7 @@ def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
 
 
 def exponential_share(asked: ClassifierAsked) -> float:
-    """Return a bound on how much a drawn rule's error rate exceeds the smallest one.
+    """Return a bound on how far a drawn rule's error rate is above the best rule's.
 
     A label whose fraction of the rows is below this bound may never be predicted.
     """

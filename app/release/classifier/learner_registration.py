@@ -45,7 +45,7 @@ class ClassifierDraw(Protocol):
     """The interface of a random draw of a classifier, whose parameters are public."""
 
     def worth(self, source: str) -> str:
-        """Return a text on the accuracy to expect; ``source`` names the origin of the inputs."""
+        """Return a text on the accuracy to expect; ``source`` says what determines the inputs."""
         ...
 
     def written(

@@ -154,7 +154,7 @@ class LinearDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on the accuracy to expect; ``source`` names the origin of the inputs."""
+        """Return a text on the accuracy to expect; ``source`` says what determines the inputs."""
         parameters = self.parameters
         calibration = parameters.calibration
         noise = parameters.step_deviation(0)

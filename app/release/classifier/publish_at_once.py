@@ -2,8 +2,8 @@
 
 With public points, these points restrict the hypothesis class from which the classifier is drawn
 (semi-private learning); without public points the class is the whole finite public class of
-``[classifier]`` (private PAC learning). The draw spends the classifier's share of epsilon of a
-release, once. If the release is not open yet, :func:`learn` opens it and charges the shares that an
+``[classifier]`` (private PAC learning). The draw spends the classifier's share of a release's
+epsilon, once. If the release is not open yet, :func:`learn` opens it and charges the shares that an
 opening charges; the first start of a server then draws the models under these charges.
 """
 

@@ -3,10 +3,10 @@
 The description of a predictor is in the public document. Its code belongs to the operator, and the
 release is bound to this code by a hash; predictions are post-processing.
 
-The document of a student is public and says which rule or estimator was trained on how many
-answers. A student that is a rule is written in full in the document. A fitted estimator stays in
-the private state of the release, because loading it with pickle would run any code that it
-contains.
+A student is a classifier that was trained on the released answers: a rule, or a scikit-learn
+estimator. Its document is public and says what was trained, and on how many answers. A student that
+is a rule is written in full in the document. A fitted estimator stays in the private state of the
+release, because loading it with pickle would run any code that it contains.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PublishedPredictor:
 
 
 def described(drawn: Predictors) -> PredictorDocument:
-    """Return the JSON document of the single predictor in ``drawn``."""
+    """Return the JSON document of a drawn predictor, the only one in the class ``drawn``."""
     return PredictorDocument(of=drawn.kind, description=dict(drawn.describe(0)))
 
 
@@ -107,6 +107,11 @@ class PublishedStudent:
 
 def rebuilt_student(schema: Schema, body: bytes, *, otherwise: str) -> PublishedStudent:
     """Return a fitted estimator from its stored bytes, whose digest was checked.
+
+    Args:
+        schema: the public schema.
+        body: the stored bytes.
+        otherwise: the label of a query on which the estimator fails.
 
     Raises:
         LedgerCorruptError: the bytes do not contain a fitted estimator.

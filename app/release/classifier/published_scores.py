@@ -225,7 +225,10 @@ def _point_of(vector: Vector, document: WavesDocument | NumbersDocument) -> list
 
 
 def whole_steps_of(value: float | str | None, bounds: tuple[float, float], steps: int) -> int:
-    """Return how many steps a number lies above its lower bound; 0 if it is missing."""
+    """Return how many steps a number lies above its lower bound; 0 if it is missing.
+
+    A step is the distance between the bounds divided by ``steps``; the result is a whole number.
+    """
     if not isinstance(value, float) or math.isnan(value):
         return 0
     lower, upper = bounds

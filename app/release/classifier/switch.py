@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def answered_points(ledger: Ledger, schema: Schema) -> NDArray[np.float64]:
-    """Return the encoded vectors of all answered queries, (m, d), once for each answer.
+    """Return the encoded vectors of all answered queries, once for each answer.
 
     If all vectors in a public cell get one recorded answer, every vector that was asked in the cell
     is included.

@@ -1,7 +1,8 @@
 """A release to which batches of rows are added; their models vote together, and retire by batch.
 
 A generation is one batch of rows. A slot is the fixed place of one row, or of one person's rows, in
-a generation. A tick is a scheduled update, at public times.
+a generation. A tick is a scheduled update, at public times. A generation retires (its models stop
+voting) when its budget is used up.
 
 * ``generations_opening.py`` opens such a release, or continues it without reading its source.
 * ``appending.py`` appends a generation: it charges the budget and stores the rows in slots, but

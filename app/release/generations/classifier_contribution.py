@@ -1,13 +1,13 @@
-"""The contribution of one batch of rows to the published classifier, before it votes.
+"""The contribution of one batch of rows to the published classifier.
 
 A generation is one batch of rows. The classifier consists of scores: weighted sums of public inputs
 (feature tests, values of features), of which the largest decides the label. Gradient descent on the
 rows of a new generation starts at the weights that were published for the previous generation.
 These weights are public, so using them costs nothing of an earlier generation's budget. The
 published weights are a mean over all generations so far, in which later and larger generations have
-larger weights. The contribution is drawn together with the generation's labels, under the charge of
-the append. It enters the ledger at the tick (scheduled update) at which the generation joins, so
-the time at which training ends is not visible.
+larger weights. The contribution is drawn together with the generation's labels, and was charged
+when the generation was added. It enters the ledger at the tick (scheduled update) at which the
+generation's models join the vote, so the time at which training ends is not visible.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Part:
     """The classifier as improved by one batch of rows; secret until the next scheduled update.
 
     Attributes:
-        start: the public weights at which the descent started, one list for each coordinate; None
-            for zero.
+        start: the public weights at which the descent started, one list for each coordinate of the
+            descent (a combination of inputs); None for zero.
         event: the ledger entry that will publish the new classifier.
 
     """
@@ -75,7 +75,7 @@ def draw_part(
     before: Part | None,
     noise: NoiseSource,
 ) -> Part | None:
-    """Return a batch's improvement of the classifier; None if it has no share for a classifier.
+    """Return a batch's improvement of the classifier; None if its budget has no share for one.
 
     A slot is the fixed place of one row, or of the rows of one person.
 
@@ -180,8 +180,8 @@ def mean_weights(
         own: the gradient descent of the new generation.
         rows: the rows of the new generation, secret.
         noise: the source of randomness.
-        start: the mean that was published last, (p, s) for p coordinates and s scores; None for the
-            first generation.
+        start: the mean that was published last, shape (p, s), for p combinations of inputs and s
+            scores; None for the first generation.
         share: the weight of the new generation in the mean.
 
     """

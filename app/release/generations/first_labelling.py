@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def cohort_size(configuration: Configuration) -> int:
-    """Return the number of first batches of rows that get one labelling together, otherwise 0."""
+    """Return how many first batches of rows get one labelling together; 0 if none do."""
     rules = configuration.settings.generations
     return rules.quorum if rules is not None and rules.labelling == "cohort" else 0
 

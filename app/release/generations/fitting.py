@@ -1,8 +1,8 @@
 """Training of the models of a later batch of rows, once, on its drawn labels.
 
-The duration of training may depend on the private rows, so it must not be visible when it ends: the
-result enters the ledger only at a tick (scheduled update). A crash before the tick leaves no
-visible trace, and the labels are drawn again under the same charge.
+The duration of training may depend on the private rows, so the time at which training ends must not
+be visible: the result enters the ledger only at a tick (scheduled update). A crash before the tick
+leaves no visible trace, and the labels are drawn again under the same charge.
 
 A slot is the fixed place of one row, or of the rows of one person.
 """
@@ -43,7 +43,8 @@ class Fitted:
         slots: the stored rows with their labels and models.
         ensemble: the same models, ready to vote.
         labelled: the labels, and the private values from which they were computed.
-        part: the batch's contribution to the published classifier; None if it has no share for it.
+        part: the batch's contribution to the published classifier; None if the classifier has no
+            share of the batch's epsilon.
 
     """
 
@@ -65,8 +66,8 @@ def fit_generation(
 ) -> Fitted:
     """Return the models trained on a batch of rows, after its labels were drawn.
 
-    The generation's contribution to the published classifier is drawn too, if it has a share of
-    epsilon for it.
+    The generation's contribution to the published classifier is drawn too, if the classifier has a
+    share of the generation's epsilon.
 
     Args:
         configuration: the release's public parameters.
@@ -81,7 +82,7 @@ def fit_generation(
 
     Raises:
         LedgerCorruptError: the stored rows, or the rule that labels them, are missing or altered.
-        MachineError: the machine failed.
+        MachineError: the machine refused memory, a file, a thread or a process.
 
     """
     budget = Fraction(generation.epsilon), Fraction(generation.delta)

@@ -2,8 +2,8 @@
 
 All models of all active generations (batches of rows) vote, and their votes are added up. An
 unstable answer is charged to each active generation. The mechanism therefore counts down the
-unstable answers of the generation that has the fewest left, until this generation retires; then it
-does the same for the remaining generations.
+unstable answers of the generation that has the fewest left, until this generation retires (its
+models stop voting, since its budget is used up); then it does the same for the remaining ones.
 """
 
 from __future__ import annotations

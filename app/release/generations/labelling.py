@@ -183,7 +183,7 @@ def pooled_by(
 def labels_by(
     configuration: Configuration, labelling: Hypothesis, slots: Slots
 ) -> NDArray[np.int64]:
-    """Return the labels that a drawn hypothesis gives to rows, int64 (m,)."""
+    """Return the labels that a drawn hypothesis gives to stored rows, one per row."""
     encoded = RowsByPart(configuration.hypotheses.encode, slots.values)
     return predicted(labelling.predict, encoded)
 
@@ -202,7 +202,7 @@ def given_labels(
     ledger: Ledger,
     pieces: Mapping[str, bytes],
 ) -> NDArray[np.int64]:
-    """Return the drawn labels of a batch's stored rows, int64 (m,).
+    """Return the drawn labels of a batch's stored rows, one per row.
 
     Nothing is drawn here: after a correction of a record, the labelling that was drawn with the
     earlier version of the record stays in force.

@@ -2,10 +2,11 @@
 
 A person who already has rows in a generation (batch of rows) gets no second place. The person's new
 rows are added to the earlier ones at the next tick (scheduled update), or are not used if their
-generation has retired. So a person pays the budget of one generation in total, and can change only
-one of all votes on a query (``app/privacy/generations/accounts_proof.md``, section "Persons over
-the generations"). The number of new persons in a batch is public, since it is the size of the
-batch's generation. The number of returning persons and of their rows is private.
+generation has retired (its models no longer vote, since its budget is used up). So a person pays
+the budget of one generation in total, and can change only one of all votes on a query
+(``app/privacy/generations/accounts_proof.md``, section "Persons over the generations"). The number
+of new persons in a batch is public, since it is the size of the batch's generation. The number of
+returning persons and of their rows is private.
 
 The keyed identities of a generation's persons are kept after their rows are deleted. Otherwise a
 returning person would count as new, the size of a generation would reveal the return, and the

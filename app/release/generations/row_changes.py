@@ -71,7 +71,7 @@ def prepare_changes(
 
     Raises:
         LedgerCorruptError: stored rows, the rule that labels them, or a request are altered.
-        MachineError: the machine failed.
+        MachineError: the machine refused memory, a file, a thread or a process.
 
     """
     bodies = ledger.beside(REQUEST)

@@ -180,7 +180,7 @@ def _read_waves(kept: _KeptWaves) -> Waves:
 def descent_known(
     configuration: Configuration, points: NDArray[np.float64], *, row_count: int
 ) -> LinearDraw | KernelDraw:
-    """Return the noisy gradient descent that public points and the first batch's size fix.
+    """Return the noisy gradient descent that public points and the first batch's size determine.
 
     A slot is the fixed place of one row, or of the rows of one person.
 
@@ -219,7 +219,7 @@ def known_inputs(prepared: LinearDraw | KernelDraw, noise: NoiseSource) -> Publi
 def opened_descent(
     configuration: Configuration, rows: PrivateRows, warn: Callable[[str], None]
 ) -> LinearDraw | KernelDraw | None:
-    """Return the noisy descent that begins a new release's classifier; None if it has no budget.
+    """Return the noisy descent for the first classifier; None if the classifier has no budget.
 
     Args:
         configuration: the release's public parameters.

@@ -6,7 +6,7 @@ for one row, or for one person with any number of rows; a chunk is a range of sl
 public. The rows in a slot may change at a tick (scheduled update), but never move to another slot.
 
 The rows of a person are stored together, in the order of the source and then of their arrival. An
-empty slot of a person has no rows.
+empty slot for a person has no rows.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Slots:
         return None if self.starts is None else self.held_rows().weights
 
     def positions(self, places: Iterable[int]) -> NDArray[np.int64]:
-        """Return the indices of all rows that are stored in the given places, in their order."""
+        """Return the indices of all rows stored in the given places, in the order of the places."""
         parts = [np.arange(*self._span(place), dtype=np.int64) for place in places]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 

@@ -139,7 +139,7 @@ class Ticker:
         Raises:
             LedgerUnavailableError: another process is training the models, or the ledger cannot be
                 read.
-            MachineError: the machine failed.
+            MachineError: the machine refused memory, a file, a thread or a process.
 
         """
         with self._fitting:

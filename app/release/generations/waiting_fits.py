@@ -1,8 +1,9 @@
 """Trained models of batches of rows that do not vote yet, and the lock for training them.
 
-The lock is held from before the first labels are drawn until the tick (scheduled update) that
-stores them, so that only one of several servers draws. If the process with the lock ends, another
-process may take the lock and start again, as after a crash.
+A process takes the lock before it draws the labels of the first of these batches, and holds it
+until the tick (scheduled update) that stores the labels and models, so that only one of several
+servers draws. If the process with the lock ends, another process may take the lock and start again,
+as after a crash.
 """
 
 from __future__ import annotations

@@ -97,7 +97,8 @@ class Taken:
 
     Attributes:
         count: the number of records whose change was stored.
-        unknown: the positions in the list, from 1, of records that the release does not know.
+        unknown: the positions, from 1, of requested changes whose records the release does not
+            know.
 
     """
 
@@ -203,7 +204,7 @@ def take_down(ledger: Ledger, changes: Sequence[Change]) -> Taken:
 
     Args:
         ledger: the ledger of the release, which a server may be serving.
-        changes: the changes in the order of the command.
+        changes: the requested changes, in the order in which the operator listed them.
 
     """
     with ledger.transaction() as transaction:

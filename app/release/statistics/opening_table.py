@@ -4,10 +4,12 @@ The table is drawn before the first answer, on public points that the operator g
 models' last answer, on the queries answered. Between the first and the last answer it is refused,
 because the privacy proof does not cover the sum of the table's delta and the answers' delta in that
 case. With a joint privacy account (one budget for the answers and the drawn rules together), the
-classifier counts as one of the answers in this rule. After a crash the next try draws again under
-the same charge, if the table may be drawn at that time (:mod:`app.release.charged_draw`).
+table must also be drawn before the classifier if it is drawn before the first answer, and after the
+classifier if it is drawn after the last answer. After a crash the next try draws again under the
+same charge, if the table may be drawn at that time (:mod:`app.release.charged_draw`).
 
-The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+A hypothesis is a rule that gives each row the outcome -1 or +1. The statistics table has, for each
+hypothesis of a class, the noisy mean of its outcomes over the private rows.
 """
 
 from __future__ import annotations
@@ -178,7 +180,7 @@ def open_at_once(
 
 
 def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnStatistics]:
-    """Return the one-time publication of the statistics table, or raise an error."""
+    """Return the steps that draw and publish the statistics table once."""
 
     def append(transaction: Transaction, drawn: DrawnStatistics) -> None:
         digests = put_pieces(transaction, {POINTS_PIECE: drawn.points})

@@ -104,7 +104,7 @@ def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedHypothe
 def labels_on(
     schema: Schema, asked: AskedHypothesis, public_values: NDArray[np.float64]
 ) -> NDArray[np.uint8]:
-    """Return a hypothesis's outcome, 0 or 1, for each encoded row, shape ``(n,)``."""
+    """Return a hypothesis's outcome for each encoded public point: 0 for -1, and 1 for +1."""
     labels = np.zeros(len(public_values), dtype=np.uint8)
     pending = [(asked.tree, np.arange(len(public_values)))]
     while pending:

@@ -2,11 +2,10 @@
 
 When the table's ledger entry is committed, the document is public; answering from it is
 post-processing and costs nothing. The answer for a posted hypothesis is the mean outcome of the
-hypothesis in the table that gives the public points the same labels.
+hypothesis in the table that gives the public points the same outcomes, or almost the same.
 
-The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
-
-A hypothesis is a rule that gives each row one of two outcomes.
+A hypothesis is a rule that gives each row the outcome -1 or +1. The statistics table has, for each
+hypothesis of a class, the noisy mean of its outcomes over the private rows.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ SEARCH_WORDS_MAX: Final = 1 << 28
 
 
 class DocumentTest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A yes-or-no test of one feature, as in a tree; ``code`` is the index of a category."""
+    """A yes-or-no test of one feature: a threshold, or ``code``, the index of a category."""
 
     feature: int
     at_least: float | None = None
@@ -171,12 +170,15 @@ class ReleasedStatistics:
         )
 
     def answer(self, asked: Sequence[AskedHypothesis]) -> StatisticsAnswer:
-        """Return the mean of each hypothesis from the released table; no private row is read.
+        """Return the mean outcome of each posted hypothesis from the released table.
+
+        No private row is read.
 
         Raises:
-            InvalidHypothesisError: no hypothesis of the table is close to a posted one.
-            TooLargeError: too many posted hypotheses have no hypothesis in the table that gives all
-                public points the same labels, so that a search for close ones would take too long.
+            InvalidHypothesisError: every hypothesis of the table gives too many public points
+                another outcome than a posted hypothesis gives them.
+            TooLargeError: for too many posted hypotheses no hypothesis in the table gives all
+                public points the same outcomes, and a search for similar ones would take too long.
 
         """
         labels = [labels_on(self._schema, each, self._public_values) for each in asked]

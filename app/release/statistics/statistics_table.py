@@ -3,10 +3,11 @@
 The class follows from the schema, ``[statistics]`` and the public points. The private rows are used
 only as counts in the cells of this class, and only through the mechanism of
 ``app.privacy.multiplicative_weights``. The mechanism goes through all hypotheses in several passes,
-and corrects the table by a noisy count where it is too far from the rows; the number of these
+and corrects the table by a noisy count where it differs too much from the rows; the number of these
 corrections is limited.
 
-The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+A hypothesis is a rule that gives each row the outcome -1 or +1. The statistics table has, for each
+hypothesis of a class, the noisy mean of its outcomes over the private rows.
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@
 The module computes the budget of relabelling and answers, the noise and the mechanism's parameters
 from the settings. Everything here is public.
 
-The stability table has the probability of an unstable answer for each distance of a query.
+The stability table has the probability of an unstable answer for each distance of a query. Its
+privacy proof uses a Renyi order, and splits delta into two parts: one for the Renyi divergence, and
+one for the event that a query at distance 0 gets a stable answer.
 
 A stability test decides by this table, or by noise, whether an answer is stable. An answer with a
 score has up to two such tests, and each failed test counts towards the cutoff.
@@ -105,7 +107,7 @@ def _row_of(settings: Settings, calibration: Calibration) -> MechanismRegistrati
 
 
 def rule_parameter(row: MechanismRegistration) -> dict[str, str]:
-    """Return the answering rule as a parameter of the first entry; empty if it has no name."""
+    """Return the first entry's parameter for the answering rule; empty if the rule has no name."""
     return {} if row.rule is None else {RULE_KEY: row.rule}
 
 
@@ -163,7 +165,10 @@ def decides_cells(configuration: Configuration) -> bool:
 
 
 def replay_parameter(configuration: Configuration) -> dict[str, str]:
-    """Return the first entry's parameter for one answer per public cell; empty otherwise."""
+    """Return the first ledger entry's parameter for one answer per public cell.
+
+    The result is empty if each vector is answered separately.
+    """
     return {REPLAYED_BY: CELL} if decides_cells(configuration) else {}
 
 

@@ -1,9 +1,10 @@
 """Padding of answer times to multiples of a public constant, so that times reveal little.
 
-The built-in learners do the same work for every query, whatever the private rows were, and so do
-estimators whose models vote together. Any other learner may not, and its times are padded by
-default. The wait comes right after the evaluation, before anything that is visible from outside: a
-commit, a log line, a counter of ``GET /budget``, a reply.
+The models of built-in learners do the same work for every query, whatever the private rows were. So
+do those of scikit-learn estimators that answer with labels and whose models are all evaluated in
+one computation. The models of any other learner may not, so by default its answer times are padded.
+The wait comes right after the evaluation, before anything that is visible from outside: a commit, a
+log line, a counter of ``GET /budget``, a reply.
 """
 
 from __future__ import annotations

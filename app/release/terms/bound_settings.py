@@ -4,8 +4,8 @@ The ledger's first entry contains these parameters. A restart compares them one 
 first that differs.
 
 A release is also bound to the source file of every module with user-written predictors that its
-settings name, by the file's SHA-256: changed predictors are other predictors. Modules that these
-modules import are not compared.
+settings name: if the file's SHA-256 has changed, a restart is refused. Modules that these modules
+import are not compared.
 """
 
 from __future__ import annotations

@@ -124,7 +124,9 @@ def refusal(reasons: Sequence[str], advice: Sequence[str] = ()) -> str:
 def refuse_hopeless(
     configuration: Configuration, parameters: EnsembleParameters | None, *, row_count: int
 ) -> bool:
-    """Return whether a release would answer almost nothing; raise an error unless requested.
+    """Raise an error for a release that would answer almost nothing; return whether it would.
+
+    No error is raised if the operator opens the release nevertheless.
 
     Args:
         configuration: the release's public parameters.
@@ -133,8 +135,8 @@ def refuse_hopeless(
         row_count: the public number n of rows, or of persons.
 
     Raises:
-        HopelessError: the release would answer almost nothing and was not requested; the error has
-            the reasons.
+        HopelessError: the release would answer almost nothing, and the operator did not ask to open
+            it nevertheless; the error has the reasons.
 
     """
     if parameters is None:

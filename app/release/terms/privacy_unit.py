@@ -29,8 +29,7 @@ class UnitInWords:
     """The words for the unit of privacy (row or person) in texts for people.
 
     Attributes:
-        learned_from: the name of the things whose public number is n, for example ``private
-            records``.
+        learned_from: the name of what n counts, for example ``private records``.
         protected: what the privacy promise protects.
         neighbours: the name of the neighbouring relation, for example ``replace one record``.
         data_sets: the neighbouring relation as a sentence.
@@ -119,7 +118,9 @@ IN_WORDS: Final[dict[Unit, UnitInWords]] = {
 
 
 def refuse_unserved_persons(settings: Settings) -> None:
-    """Raise an error for ``hypotheses.grid = "private"`` if the unit of privacy is a person.
+    """Refuse a relabelling drawn from the private rows' own labellings if a person is the unit.
+
+    The setting ``hypotheses.grid = "private"`` requests this relabelling.
 
     Raises:
         ConfigurationError: the message names the setting.

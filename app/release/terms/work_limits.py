@@ -59,13 +59,14 @@ def refuse_long_draw(
     """Raise an error for a random draw of a tree that would take hours.
 
     Args:
-        section: the section ``hypotheses`` or ``classifier`` whose depth the error names.
+        section: the section, ``hypotheses`` or ``classifier``, whose setting ``depth`` the error
+            names.
         hypotheses: the hypothesis class of that section.
         row_count: the number of rows that the draw reads; None if it is unknown.
         unit: the unit of privacy; rows of persons have weights below 1.
 
     Raises:
-        ConfigurationError: the message names the section's depth.
+        ConfigurationError: the message names the section's setting ``depth``.
 
     """
     if row_count is not None:

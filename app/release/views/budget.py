@@ -92,7 +92,7 @@ class Unstable(Shown):
 
     @classmethod
     def of(cls, count: int, cutoff: int | None) -> Unstable:
-        """Return the number of unstable answers so far, and the number left before the limit."""
+        """Return the number of unstable answers so far, and how many are left up to the cutoff."""
         return cls(count=count, cutoff=cutoff, left=_left_of(cutoff, count))
 
 
@@ -126,7 +126,7 @@ class GenerationShown(Shown):
 
     @classmethod
     def of(cls, generation: Generation, joins: int | None) -> GenerationShown:
-        """Return the public view of a batch of rows, with the time at which it joins."""
+        """Return the public view of a batch of rows, with the time at which it joins the vote."""
         waits = generation.standing == "waiting"
         return cls(
             number=generation.number,

@@ -78,7 +78,7 @@ class Columns:
     def steps(
         self, features: Sequence[int], bounds: Sequence[tuple[float, float]], steps: int
     ) -> str:
-        """Return numeric features in whole steps from their bounds, int64 (N, len(features))."""
+        """Return numeric features in whole steps from their lower bounds, int64 (N, features)."""
         graph = self.graph
         lower, upper = np.array(bounds, dtype=np.float64).T.reshape(2, 1, -1)
         values = self.matrix(features)

@@ -8,7 +8,7 @@ docs/classifier-format.md describes the JSON document and the ONNX model.
 Everything here is public, since the model is computed from a public document.
 
 A score is a weighted sum of feature tests and values, whose sign, or the largest of several,
-decides the label.
+decides the label. A grid has one label for each cell of the feature space.
 """
 
 from __future__ import annotations
