@@ -2,7 +2,7 @@
 
 A route is a FastAPI route with models for its bodies; the code between its path and its handler
 checks access and handles errors. The few routes of queries avoid FastAPI's request handling: see
-:class:`BusyRoute`.
+:class:`BusyRoute`. The service is the object that answers queries while a release is open.
 """
 
 from __future__ import annotations
