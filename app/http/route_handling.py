@@ -110,7 +110,7 @@ class RouteEdge(Generic[ReplyT]):
 
     Attributes:
         api: the parts of the server that the handler may use.
-        access: access control by keys and tokens.
+        access: access control by API keys and tokens.
         path: the route's path pattern, as logs show it, without the values that a client sends in
             it.
         role: the role that the route requires; None for a route that is open to all.

@@ -150,7 +150,7 @@ class Caller:
 
 
 def caller_of(scope: Scope) -> Caller | None:
-    """Return a request's sender; None on a server without keys, or before access is checked."""
+    """Return a request's sender; None without API keys, or before access is checked."""
     caller: Caller | None = scope.get(CALLER)
     return caller
 

@@ -111,7 +111,7 @@ _NOBODY: Final = _Nobody()
 class Exchange:
     """One request and its reply, without the web framework.
 
-    The answering service sets its result on this object, as on an asyncio future.
+    The answering service sets the query's result on this object, as on an asyncio future.
 
     Attributes:
         head: the request's parsed headers.
