@@ -414,8 +414,7 @@ def forwarding_of(answerer: QueryAnswerer, noise: NoiseSource) -> Forwarding | N
     """Return the object that sends queries to the leader, one server that commits for all servers.
 
     The result is None if every server of the ledger decides its own queries. A growing release has
-    no leader: its servers must not decide queries together beyond the one after which a generation
-    stops voting.
+    no leader, because the generations that vote may change in the middle of a batch of queries.
     """
     if isinstance(answerer, LivingAnswerer):
         return None
@@ -433,7 +432,10 @@ def append_from_settings(
     clock: Callable[[], float] = time.time,
     budget: tuple[Fraction | None, Fraction | None] = (None, None),
 ) -> Appended:
-    """Add a generation to a growing release; return the generation's number and its counts.
+    """Add a generation to a growing release; return its number and counts of persons.
+
+    The counted persons are those whose new rows join their earlier rows, and those whose new rows
+    are not used.
 
     Args:
         settings: the whole configuration.

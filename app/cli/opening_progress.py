@@ -34,8 +34,8 @@ class RateColumn(ProgressColumn):
 class OpeningProgress:
     """Progress bars, one for each stage of opening a release, shown inside a ``with`` block.
 
-    The object is called from the thread that opens the release; the library rich takes its own
-    lock.
+    The object is called from the thread that opens the release; the library rich, which draws
+    the bars, can be used from several threads.
     """
 
     def __init__(self, *, transient: bool = False) -> None:

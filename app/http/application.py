@@ -105,7 +105,7 @@ def create_application(
     Args:
         slot: the container of the service; while the release opens, the container is empty, and
             requests get 503 ``opening``.
-        access: access control by keys and tokens.
+        access: access control by API keys and tokens.
         limits: the maxima of the HTTP layer.
         pages: the dashboard: a reply for each of its paths; None serves no dashboard.
         lifespan: a context manager that runs around serving, e.g. to open and close the release.

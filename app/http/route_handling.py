@@ -2,7 +2,7 @@
 
 A route is a FastAPI route with models for its bodies; the code between its path and its handler
 checks access and handles errors. The few routes of queries avoid FastAPI's request handling: see
-:class:`BusyRoute`.
+:class:`BusyRoute`. The service is the object that answers queries while a release is open.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class RouteEdge(Generic[ReplyT]):
 
     Attributes:
         api: the parts of the server that the handler may use.
-        access: access control by keys and tokens.
+        access: access control by API keys and tokens.
         path: the route's path pattern, as logs show it, without the values that a client sends in
             it.
         role: the role that the route requires; None for a route that is open to all.

@@ -1,5 +1,7 @@
 """The public names of ``app/learning/predictors``, for files of predictors that users write.
 
+A predictor is a function from a row to a label, written in Python.
+
 The ledger of a release records the digest of the user's file, so the imports in that file cannot be
 edited later. Therefore this import path stays the same when the code moves.
 """

@@ -148,7 +148,7 @@ class Visit:
 
     @property
     def life(self) -> Life:
-        """The answers, counters and ledger hashes that the process sent, to check its promises."""
+        """The answers, counters and ledger hashes that this server process sent."""
         counts = (
             self._budget.get(table, {}).get(count, UNSAID)
             for table, count in (("queries", "answered"), ("unstable", "count"))

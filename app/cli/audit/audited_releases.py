@@ -98,7 +98,8 @@ class Kept:
     Attributes:
         side: the data set of the run, 0 or 1.
         heard: all replies of the run's release, if the run serves to choose events; else None.
-        seen: the chosen events that occurred in the replies, and the promises that they broke.
+        seen: the chosen events that occurred in the replies, and the promises that the release
+            broke.
 
     """
 

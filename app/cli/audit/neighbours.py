@@ -2,9 +2,9 @@
 
 The operator's rows are never read. The audited release has the configured privacy promise,
 calibration, classes and behaviour after the last answer. Its rows are generated, one per chunk, and
-each row has one number as its feature. There are only as many rows as are needed for answers that
-are close to unstable. Each model votes for the label of its only row on every query, so that one
-record determines one vote.
+each row has one number as its feature. There are so few rows that one record has a
+large effect on the answers. Each model votes for the label of its only row on every query, so that
+one record determines one vote.
 
 If the unit of privacy is a person, every person has one row, except the person who differs between
 the data sets: this person's :data:`~app.auditing.hypothesis_draws.ROWS_OF_A_PERSON` rows are
@@ -91,7 +91,7 @@ class Neighbours:
 
 
 def audited_claim(settings: Settings) -> Claim:
-    """Return the epsilon and delta promised for all mechanisms that audited releases may run."""
+    """Return the total epsilon and delta promised for the mechanisms of an audited release."""
     charges = charges_by_mechanism(_release_settings(settings, votes=VOTES_OF_A_FLIP))
     draws = {Mechanism.RELABEL, Mechanism.ANSWERS}
     # What is one account promises its whole, whatever of it is drawn.

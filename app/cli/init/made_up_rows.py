@@ -30,10 +30,11 @@ WHOLE_SPAN: Final = 10
 
 
 def made_up_csv(data: DataSettings, row_count: int, seed: int) -> str:
-    """Return a CSV text with a header and made-up rows that fit ``[data]``.
+    """Return a CSV text with a header and made-up rows that fit a schema.
 
     Args:
-        data: the schema; if it names a column of person identifiers, these are made up too.
+        data: the section ``[data]``, which contains the schema; if it names a column of person
+            identifiers, these are made up too.
         row_count: the number of rows.
         seed: the seed of the pseudo-random generator.
 

@@ -52,11 +52,14 @@ OPTIONS: Final = (
 
 
 def plan_config(config: Path, given: Given, *, as_json: bool) -> bool:
-    """Print the plan of a configuration; return whether it gives the wanted answers and accuracy.
+    """Print the plan of a configuration; return whether the release can work.
+
+    If the options state a wanted number of answers or a wanted accuracy, the result is whether some
+    settings reach it.
 
     Args:
         config: the path of the configuration file.
-        given: the options of the command that were given, with their texts.
+        given: the value of each option that was given on the command line.
         as_json: whether to print a JSON document instead of sentences.
 
     Raises:

@@ -2,9 +2,9 @@
 
 The module also decides on which addresses a server without API keys may listen.
 
-Queries are counted and logged under a name: for an API key it is the key's name; for a token it is
-a hash with the secret of the open release's ledger, so no token has a name while no release is
-open.
+A request may have a bearer token of an OpenID provider in place of an API key. Queries are counted
+and logged under a name: for an API key it is the key's name; for a token it is a hash with the
+secret of the open release's ledger, so no token has a name while no release is open.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Caller:
 
 
 def caller_of(scope: Scope) -> Caller | None:
-    """Return a request's sender; None on a server without keys, or before access is checked."""
+    """Return a request's sender; None without API keys, or before access is checked."""
     caller: Caller | None = scope.get(CALLER)
     return caller
 

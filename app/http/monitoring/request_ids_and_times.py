@@ -115,7 +115,7 @@ def is_named(headers: Headers) -> bool:
 
 
 def identity_of(scope: Scope, headers: Headers, ids: RequestIds) -> Identity:
-    """Return the identifiers of a request, made at the first call."""
+    """Return the identifiers of a request; the first call for the request makes them."""
     known = known_identity(scope)
     if known is None:
         known = scope[_KEY] = ids.identity(headers)

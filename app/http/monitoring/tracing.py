@@ -4,7 +4,7 @@ A span is the record of one timed piece of work. There is a span for every reque
 of queries that are decided together, for the batch's votes, and for its commit to the ledger. A
 span contains times, which are rounded outwards to a coarse grid; the time of an answer is outside
 the privacy guarantee (``docs/guarantee.md``). The attributes of a span are the route, the status,
-the problem and the request's id; the content of queries and answers is left out.
+the kind of refusal and the request's id; the content of queries and answers is left out.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Tracing:
     def observe(self, step: Step, edge: Edge) -> None:
         """Record trace spans of a batch of queries, one for each step of answering them.
 
-        An error in tracing never affects the batch, because its votes may have been counted
+        An error in tracing is ignored: it must not end a batch whose votes may have been counted
         already.
         """
         if step in (Step.REPLAY, Step.VOTE, Step.COMMIT):

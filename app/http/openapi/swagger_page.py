@@ -1,4 +1,4 @@
-"""A page that shows the OpenAPI document by Swagger UI, without other servers.
+"""A page that shows the OpenAPI document by Swagger UI, with all files from this server.
 
 Two files of the Swagger UI package are served; its Python code is not used, and a page of this
 project starts the scripts.

@@ -104,14 +104,14 @@ def as_queries(
 
 
 async def answer_rows(service: ConclaveService, queries: Queries) -> list[Answer | None]:
-    """Return answers in the order of the rows; None where the budget or key limit is used up.
+    """Return one answer per row, in order; None once the budget or API key's limit is used up.
 
     Raises:
         BudgetExhaustedError: the release has halted, and no row has an answer.
         KeyLimitError: the API key is at its limit, and no row has an answer.
         RequestError: the request has one row, which is refused for another reason.
-        UnavailableError: the server cannot answer now; earlier rows are recorded, so that a
-            repeated request repeats their answers.
+        UnavailableError: the server cannot answer now; the answers to earlier rows are recorded,
+            so that a repeated request gets them again.
         IntegrityError: the release has stopped.
 
     """

@@ -89,7 +89,10 @@ _BODY: Final = msgspec.json.Decoder(InferenceBody)
 
 
 def header_length(headers: Headers, body: bytes) -> int:
-    """Return the number of JSON bytes that ``Inference-Header-Content-Length`` states, or all.
+    """Return the number of JSON bytes at the start of an inference request's body.
+
+    The header ``Inference-Header-Content-Length`` states the number; without this header, all bytes
+    are JSON.
 
     Raises:
         InvalidParameterError: the header is not a whole number up to the length of the body.

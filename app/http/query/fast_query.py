@@ -45,7 +45,7 @@ class Admitted:
 
     Attributes:
         path: the path of the requests.
-        caller: the sender, by its API key; None on a server without keys.
+        caller: the sender, by its API key; None on a server without API keys.
         is_plain: whether to try to answer these requests without the web framework.
 
     """
@@ -64,7 +64,7 @@ class Asked:
 
     Attributes:
         service: the service that answers the query.
-        caller: the sender of the query; None on a server without keys.
+        caller: the sender of the query; None on a server without API keys.
         started: the time when the request arrived, on a monotonic clock; 0 if times are not
             counted.
         form: the form of the reply, if it depends on the request.

@@ -2,7 +2,8 @@
 
 A rule (hypothesis) asks yes-or-no questions about features (feature tests), and has two outcomes.
 Its mean outcome over the private rows counts the first outcome as -1 and the second as 1. The
-release draws the table of noisy counts once; computing means from it costs nothing more.
+release publishes one table with a noisy count of rows for each rule (the statistics table);
+computing means from it costs nothing more.
 """
 
 from __future__ import annotations

@@ -82,7 +82,9 @@ class PlainRoute(Protocol):
     """The interface of a route that can answer requests without the web framework."""
 
     def admit(self, scope: Scope) -> object | None:
-        """Return what requests with equal headers have in common; None if each must be checked.
+        """Check a request's headers; return a result for all requests with equal headers.
+
+        The result is None if each of these requests must be checked by itself.
 
         Args:
             scope: the ASGI scope of a request with one Content-Length, as the web server made it.
@@ -109,7 +111,7 @@ _NOBODY: Final = _Nobody()
 class Exchange:
     """One request and its reply, without the web framework.
 
-    The answering service sets its result on this object, as on an asyncio future.
+    The answering service sets the query's result on this object, as on an asyncio future.
 
     Attributes:
         head: the request's parsed headers.

@@ -4,8 +4,8 @@ Each request needs about a dozen headers, which are looked up here faster than b
 compressed body is decompressed only up to the size limit of an uncompressed body. The module also
 reads the rows of a CSV body with a header line.
 
-A JSON reply takes 2 microseconds less of processor time than Starlette's, which encodes its headers
-from text: a tenth of the time of a query between the web server and the service.
+A JSON reply of this module takes 2 microseconds less of processor time than one of Starlette, which
+encodes its headers from text. That is a tenth of the time that the HTTP layer needs for a query.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 The two clients differ only in how they wait; requests, replies, retries and errors are in the other
 modules of this package. An idempotency key is a text that is sent with a query: if the query is
-sent again with the same key, the server repeats its answer.
+sent again with the same key, the server repeats its answer. A hypothesis is a rule with two
+outcomes; its mean outcome counts the first outcome as -1 and the second as 1.
 """
 
 from __future__ import annotations

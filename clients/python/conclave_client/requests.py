@@ -1,4 +1,8 @@
-"""HTTP requests of both clients as bytes, and the parsing of replies."""
+"""HTTP requests of both clients as bytes, and the parsing of replies.
+
+Statistics are the mean outcomes of hypotheses over the private rows. A hypothesis is a rule with
+two outcomes, of which the mean counts the first as -1 and the second as 1.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +68,7 @@ def options_of(url: str, key: str | None, timeout_seconds: float) -> dict[str, o
     """Return the options with which both kinds of httpx clients are created.
 
     Raises:
-        ValueError: ``url`` is no valid address, or ``key`` cannot be sent in a header.
+        ValueError: ``url`` is no valid address, or the API key cannot be sent in a header.
 
     """
     if key is not None and not KEY.fullmatch(key):
@@ -104,7 +108,8 @@ def windows(
 
     Raises:
         ValueError: a row cannot be written as JSON (the error gives its number from 0, and the row
-            is not sent), or there are fewer keys than rows.
+            is not sent), or there are fewer idempotency keys than
+            rows.
 
     """
     if rows_a_request < 1:

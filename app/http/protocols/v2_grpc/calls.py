@@ -141,7 +141,7 @@ async def model_metadata_of(api: Api, call: Request) -> CallReply:
 
 
 async def infer(api: Api, call: Request) -> CallReply:
-    """Return the answers to all rows of a batch, after validating and committing them."""
+    """Validate all rows of a batch; return their answers, which are committed first."""
     request = read_message("ModelInferRequest", call.scope[MESSAGE])
     service = service_of_model(api, request.model_name)
     key = idempotency_key(call.headers)
@@ -195,7 +195,7 @@ class Calls:
 
         Args:
             api: the parts of the server that every handler may use.
-            access: access control by keys and tokens.
+            access: access control by API keys and tokens.
             under_way: the process's requests in progress. Calls add themselves, so that the server
                 waits for them when it ends, for a limited time.
 

@@ -178,7 +178,8 @@ def inference_reply(
         model_name: the release's name.
         asked: the inference request.
         answers: one answer per row; None for a row without an answer.
-        is_raw: whether values go into ``raw_output_contents``, as in the request.
+        is_raw: whether values go into ``raw_output_contents``; they do if the request's values came
+            in ``raw_input_contents``.
 
     """
     reply = MESSAGES["ModelInferResponse"](model_name=model_name, id=asked.id or "")
