@@ -114,7 +114,7 @@ class Records(Protocol):
         """Return the recorded answers to the given vectors, each with the vector's keyed hash."""
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return a pair of hashes, (key, vector), for each recorded one of the idempotency keys."""
+        """Return the recorded pairs of hashes, (idempotency key, vector), of the given keys."""
 
 
 class RecentReplays:
