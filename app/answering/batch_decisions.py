@@ -100,7 +100,8 @@ class Batch:
     """The decisions on all queries of one transaction.
 
     Attributes:
-        state: the mechanism's state after the decisions.
+        state: the counts of answers by vote, and the sparse vector's secret noise, after the
+            decisions.
         phase: the release's phase after the decisions.
         fresh: the new answers of the batch, in order.
         fresh_by_vector: the new answers, by the keyed hash of their vector.

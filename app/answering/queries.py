@@ -179,9 +179,10 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
         posted_digest: the keyed hash of the vector as posted.
         posted: the canonical bytes of the vector as posted.
         asker: the API key under which the answer is counted; None on a server without API keys.
-        drawn_in: the mechanism's state before the answer.
-        following: the mechanism's state after the answer; if the sparse vector's threshold was
-            drawn again after an unstable answer, the state contains its new noise.
+        drawn_in: the state before the answer: the counts of answers by vote, and the secret noise
+            of the sparse vector's threshold.
+        following: the same state after the answer; if the threshold's noise was drawn again after
+            an unstable answer, it contains the new noise.
 
     """
 

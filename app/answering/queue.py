@@ -227,10 +227,9 @@ class Arrivals:
         return self._is_quiet or waiting_count >= self._expected
 
     def note(self, waiting_count: int) -> None:
-        """Record how many queries wait now; called in a later step of the event loop.
+        """Record how many queries wait now, for the rule that ends a wait when none arrives.
 
-        The time without new queries is measured from this call on, when earlier answers are on
-        their way to clients.
+        It is called when the answers of the last batch are on their way to the clients.
         """
         now = time.monotonic()
         if waiting_count > self._seen:

@@ -36,8 +36,8 @@ class ReplayIndex:
     """An index of committed answers by vector digest, and of vectors by idempotency key.
 
     A vector's digest is its keyed hash. In a release with scores, the digest is a hash of the
-    vector and its precision; in a release that answers each cell only once, an answer's digest is a
-    hash of the cell.
+    vector and the number of score bins; in a release that answers each cell only once, an answer's
+    digest is a hash of the cell.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class ReplayIndex:
 
 
 def check_same_vector(known: bytes, given: bytes) -> None:
-    """Raise :class:`IdempotencyConflictError` unless both digests are of one vector."""
+    """Raise :class:`IdempotencyConflictError` unless both keyed hashes are of one vector."""
     if known != given:
         raise IdempotencyConflictError(CONFLICT)
 
@@ -114,7 +114,7 @@ class Records(Protocol):
         """Return the recorded answers to the given vectors, each with the vector's keyed hash."""
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return a pair of hashes, (key, vector), for each given key that is recorded."""
+        """Return the recorded pairs of hashes, (idempotency key, vector), of the given keys."""
 
 
 class RecentReplays:

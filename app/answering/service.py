@@ -404,7 +404,7 @@ class ConclaveService:
         return budget_view(self._release, await self._abreast.state())
 
     async def outlook(self) -> dict[str, object]:
-        """Return the body of ``GET /budget/outlook``.
+        """Return the body of ``GET /budget/outlook``, a forecast of when the budget is used up.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
@@ -450,7 +450,7 @@ class ConclaveService:
         return self._release.ledger.noted_sequence
 
     def workload(self) -> Workload:
-        """Return the length of the writer's queue, and the writer's counters."""
+        """Return the number of waiting queries, and counters of batches, commits and answers."""
         writer = self._writer
         return Workload(
             waiting=writer.waiting_count,
@@ -511,7 +511,14 @@ class ConclaveService:
             return await asyncio.to_thread(table.answer, asked)
 
     async def statistics_document(self) -> bytes:
-        """Return the released statistics table as JSON; raises as :meth:`statistics` does."""
+        """Return the released statistics table as JSON.
+
+        Raises:
+            NoStatisticsError: the release has no share of epsilon for statistics.
+            StatisticsNotOpenError: the statistics table is not released yet.
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
         self._require_statistics()
         return (await self._statistics_table()).json
 

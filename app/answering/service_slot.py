@@ -60,7 +60,13 @@ class ServiceSlot:
         return self._draining.is_set()
 
     def check_open(self) -> None:
-        """Raise the error of :attr:`service` unless the service is available."""
+        """Raise an error unless the release is open and has not stopped.
+
+        Raises:
+            OpeningError: the release is not open yet.
+            ContainedError: the release has stopped; the error's text is fixed.
+
+        """
         _ = self.service
 
     def note_refused(self, count: int) -> None:
@@ -78,7 +84,7 @@ class ServiceSlot:
         self._stopped = True
 
     def drain(self) -> None:
-        """Tell every stream to end; answers in progress are still sent."""
+        """Tell streams of answers and of budget events to end; answers in progress are sent."""
         self._draining.set()
 
     async def drained(self) -> None:

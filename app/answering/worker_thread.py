@@ -45,7 +45,7 @@ class WorkThread:
         return await done
 
     def give(self, function: Callable[[], object], then: Then) -> None:
-        """Call ``function`` on the worker thread, then call ``then`` with its result on the loop.
+        """Call ``function`` on the worker thread, then ``then`` with its result on the event loop.
 
         Args:
             function: the function to call on the worker thread.

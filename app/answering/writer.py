@@ -122,7 +122,7 @@ class Writer:
         self._go_on()
 
     async def close(self) -> None:
-        """Drain, wait for work in progress, and end the thread."""
+        """Accept no further queries, wait for work in progress, and end the thread."""
         self.drain()
         if self._following is not None:
             self._following.cancel()
@@ -163,7 +163,12 @@ class Writer:
         return pending
 
     def enqueue_alone(self, queries: IdentifiedQueries, recipient: Recipient) -> None:
-        """Queue one query; ``recipient`` gets its decision; raises as :meth:`enqueue` does."""
+        """Queue one query; ``recipient`` gets the decision on it.
+
+        Raises:
+            IntegrityError: the release has stopped.
+
+        """
         if self._stopped is not None:
             raise self._stopped
         # No more is asked of its future than what a recipient has.

@@ -2,7 +2,8 @@
 
 Write transactions are serialised by the database's write lock. Each begins by reading all entries
 that the database has beyond those that this process knows, so that nothing is assumed after a
-commit whose result is unknown.
+commit whose result is unknown. A checkpoint is a stored summary of all entries so far, with which a
+start has to read only the later entries.
 
 The newest entry is noted in the head file, which is outside the database and reveals whether an
 older copy of the database was restored.
@@ -159,7 +160,7 @@ class Ledger:
         return self._openings
 
     def require_named(self) -> None:
-        """Raise an error if the database has releases, but not the one that this ledger names.
+        """Raise an error if the database has releases, but not one with this ledger's release name.
 
         Raises:
             ConfigurationError: there is no such release; the message names the releases in the

@@ -94,7 +94,7 @@ _INSERT_PRIVATE = insert(private_state)
 
 
 class Transaction:
-    """An open write transaction with the lock, made by ``Ledger.transaction``."""
+    """An open write transaction with the database's write lock, made by ``Ledger.transaction``."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class Transaction:
 
     @property
     def release_number(self) -> int:
-        """The release's number in its database, which is fixed under the lock."""
+        """The release's number in its database, which cannot change during the transaction."""
         return self._release_number
 
     @property
@@ -228,7 +228,8 @@ class Transaction:
             vectors: the canonical bytes of each vector as posted, or of its cell if each cell is
                 decided once.
             given: the answers, at least one, in the order of their numbers.
-            qualifiers: further bytes that identify each query; None if there are none.
+            qualifiers: bytes that also identify each query, for example the set of voting
+                generations; None if there are none.
 
         Raises:
             InvariantError: the answers may not follow the earlier ones.

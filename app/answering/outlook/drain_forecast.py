@@ -129,8 +129,9 @@ def band(counts: Counts) -> Band | None:
 def forecast(counts: Counts) -> Forecast:
     """Return the forecast of when the models give their last answer.
 
-    The forecast rests on four bounds, each of which fails with probability at most ``MISS``, so
-    that it is wrong with probability at most ``4 * MISS``.
+    Its earliest and its latest end each rest on two bounds: one on the rate of unstable answers,
+    and one on their number at this rate. Each of the four bounds fails with probability at most
+    ``MISS``, so the forecast is wrong with probability at most ``4 * MISS``.
     """
     left = counts.limit - counts.answered
     if counts.cutoff is None:

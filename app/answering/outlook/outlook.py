@@ -99,7 +99,7 @@ class Outlook:
         self._pace.note(Sample(self._second, state.answered, state.unstable))
 
     async def document(self, at: LedgerState | None = None) -> dict[str, object]:
-        """Return the body of ``GET /budget/outlook``.
+        """Return the body of ``GET /budget/outlook``, the forecast of the release's end.
 
         Args:
             at: a state of the ledger; None for the state that this server has in memory.

@@ -3,7 +3,8 @@
 The server that has a certain lock of the database leads. Every other server validates the queries
 of its clients, sends them to the leading server and waits. The leading server decides them together
 with its own queries, in one transaction, and sends the answers inside that transaction: PostgreSQL
-delivers them only after the commit.
+delivers them only after the commit. A decision on a query is its new or recorded answer, a refusal,
+or the choice to leave the query to the published classifier.
 
 A server that gets no answer decides by itself, as every server does if none leads: it takes the
 ledger's write lock, and reads what was committed. If the leading server had committed the batch

@@ -50,7 +50,7 @@ class Blocks(Protocol):
     """The interface for reading stored blocks of the index of answers."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return the stored blocks among ``count`` of a level, from ``first`` on, by number."""
+        """Return those of ``count`` blocks of a level, from ``first`` on, that are stored."""
 
 
 class NoBlocks:
@@ -211,7 +211,7 @@ class KeyImage:
         return (*known, *self._in_last_level(digest))
 
     def candidates_of(self, digests: Sequence[bytes]) -> list[int]:
-        """Return the numbers of the answers in memory that have the key of one of some digests."""
+        """Return the numbers of the answers in memory whose key is that of a given digest."""
         found: list[int] = []
         keys = _keys_in(digests)
         if not self._numbers.keys().isdisjoint(keys):

@@ -174,7 +174,7 @@ def turn_to_open(url: str, release_name: str) -> AbstractContextManager[None]:
 
 
 def grant_serving(url: str, role: str) -> None:
-    """Grant a database role the right to read and add ledger rows, but not to change any.
+    """Grant a database role the rights that a server needs to read and write a ledger.
 
     Raises:
         ConfigurationError: the database has no roles, or refuses.

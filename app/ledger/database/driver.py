@@ -160,7 +160,7 @@ class Writing(Protocol):
         """Roll back uncommitted changes, and release the connection."""
 
     def close(self) -> None:
-        """Close the kept connection, if there is one."""
+        """Close the connection that stays open between transactions, if there is one."""
 
 
 def begun(engine: Engine) -> Connection:

@@ -9,6 +9,9 @@ transaction.
 Another lock lets one process at a time draw what a release publishes once: its classifier, and its
 statistics table (noisy numbers of rows).
 
+Private values (secrets, models, noise) are stored in the database, and ledger entries contain their
+keyed hashes. The index of answers finds recorded answers.
+
 The module also checks the triggers of the tables, which refuse changed and deleted rows, and the
 functions that they run. The owner of the tables can disable a trigger, drop it, or replace its
 function, so all three are compared with those that the revisions in ``migrations/`` created. A
@@ -289,7 +292,9 @@ def postgresql_database(url: str) -> PostgresqlDatabase:
 
 
 def allow_long_waits(connection: Connection) -> None:
-    """Allow a transaction to hold the lock for a long time while it is idle, as SQLite does.
+    """Allow a transaction to hold the write lock for a long time while it is idle.
+
+    Otherwise PostgreSQL or another server disconnects the idle connection.
 
     Args:
         connection: a connection inside a transaction.
@@ -330,7 +335,11 @@ def turn_to_open(url: str, release_name: str) -> Iterator[None]:
 
 
 def grant_serving(url: str, role: str) -> None:
-    """Grant a database role the rights to serve a ledger: read, add rows, increase counts.
+    """Grant a database role the rights that a server needs to read and write a ledger.
+
+    The role may read and add rows of every table. It may also update and delete rows of the tables
+    of counts and of the index of answers, as far as triggers permit it, and delete unused private
+    values.
 
     Raises:
         ConfigurationError: there is no such role, or another role owns the tables.
@@ -504,9 +513,10 @@ _INDEX: Final = (
 
 
 def protection_fault(connection: Connection) -> str | None:
-    """Return a fault of the protecting triggers or of the answers' index, or None.
+    """Return a fault of the protecting triggers or of the index of answers, or None.
 
-    A fault is a trigger that is missing, disabled, altered or unknown, or a rule on a table.
+    A fault is, for example, a trigger that is missing, disabled, altered or unknown, or a rewrite
+    rule of PostgreSQL on a table.
     """
     if connection.exec_driver_sql(_INDEX.replace("%", "%%")).scalar() is not True:
         return f"the table answers has lost the index {ANSWERS_INDEX}, or it was altered"
@@ -542,7 +552,7 @@ def unprotected(connection: Connection, table: str) -> Iterator[None]:
 
 
 def forget(connection: Connection, release_number: int, names: Sequence[str]) -> None:
-    """Delete private values, with the rights of the tables' owner.
+    """Delete private values of a release, with the rights of the tables' owner.
 
     Args:
         connection: a connection inside a transaction.

@@ -52,11 +52,11 @@ def type_fault(connection: Connection) -> str | None:
 
 @contextmanager
 def unprotected(connection: Connection, table: str) -> Iterator[None]:
-    """Allow changes to the rows of a table in a ``with`` block, inside the owner's transaction.
+    """Allow changes to the rows of a table in a ``with`` block, inside the caller's transaction.
 
     It is used for a database that is not a ledger yet, and in SQLite to delete unused private
-    values. The triggers are restored before the transaction can end, and ``protection_fault`` tests
-    whether they are unchanged.
+    values (secrets, models, noise). The triggers are restored before the transaction can end, and
+    ``protection_fault`` tests whether they are unchanged.
 
     Raises:
         SQLAlchemyError: the database refused, for example because another role owns the table.
@@ -68,7 +68,7 @@ def unprotected(connection: Connection, table: str) -> Iterator[None]:
 
 
 def delete_private(connection: Connection, release_number: int, names: Iterable[str]) -> None:
-    """Delete private values that no ledger entry mentions any more, inside the transaction.
+    """Delete stored private values that no ledger entry mentions any more.
 
     Raises:
         SQLAlchemyError: the database refused, for example because the role was not granted the

@@ -85,8 +85,8 @@ class AnswerRow(NamedTuple):
         vector: the canonical bytes of the vector as the client posted it, or of its public cell if
             each cell is decided once.
         answer: the recorded answer.
-        qualifier: further bytes that identify the query, apart from the vector or the cell; empty
-            if there are none.
+        qualifier: bytes that also identify the query, for example the set of voting generations;
+            empty if there are none.
 
     """
 
@@ -310,7 +310,7 @@ def read_newest_checkpoint(connection: Connection, release_number: int) -> Check
 
 
 def read_keys(connection: Connection, release_number: int, after: bytes) -> list[KeyRow]:
-    """Return a page of the stored idempotency keys, by digest, after digest ``after``."""
+    """Return a page of idempotency keys, ordered by keyed hash, after the hash ``after``."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     return [checked_key(row) for row in connection.execute(_KEYS, at)]
 
@@ -335,7 +335,7 @@ def read_private(connection: Connection, release_number: int, name: str) -> Priv
 
 
 def read_database_secret(connection: Connection) -> bytes | None:
-    """Return the secret key of the database's digests, or None if it has none."""
+    """Return the secret key of the database's keyed hashes, or None if it has none."""
     row = connection.execute(_SECRET).first()
     return None if row is None else checked_bytes(row.secret)
 

@@ -2,8 +2,8 @@
 
 Triggers refuse DELETE and UPDATE of rows, with four exceptions: the counts of API keys, which may
 only grow; the two tables of the index of answers, which follow from the answers; and the counts of
-hours, which decide nothing. The number of the release is part of every primary key, so that one
-database can contain several releases.
+requests by hour, which decide nothing. The number of the release is part of every primary key, so
+that one database can contain several releases.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ def cell_key(cell: int) -> bytes:
 
 
 def is_cell_key(key: bytes) -> bool:
-    """Return whether bytes have the length that only a public cell's key has."""
+    """Return whether bytes are as long as those of a public cell, a length that no vector has."""
     return len(key) == _CELL_BYTES
 
 

@@ -255,7 +255,8 @@ class GenerationAppended2(GenerationAppended, frozen=True, kw_only=True):
     Attributes:
         account: the numbers from which the generation's cutoff is computed (Theorem G in
             ``app/privacy/generations/accounts_proof.md``), as exact rationals by name: the order of
-            the Renyi divergence, the cost of an unstable answer, and the two parts of delta.
+            the Renyi divergence, the cost of an unstable answer, and the parts of delta for stable
+            and for unstable answers.
 
     """
 
@@ -289,8 +290,9 @@ class LabellingDrawn(Event, frozen=True):
 class SlotsChanged(Event, frozen=True):
     """The ledger entry for a scheduled update of stored rows, written even if none changes.
 
-    The entry does not reveal whether anything changed: it has the same names at every tick
-    (scheduled update), except for the tick's number, and digests of the same length.
+    The entry does not reveal whether a row changed. At every tick (scheduled update) it has, for
+    each batch of stored rows, a keyed digest of the same length, under a name that differs from the
+    earlier names only in the tick's number.
 
     Attributes:
         tick: the number of the tick, from 1 without gaps.
@@ -440,9 +442,9 @@ class StatisticsReleased(Event, frozen=True):
     Attributes:
         statistics: the table's document as JSON; it is a string, so that its numbers are never
             printed in another way.
-        private_digests: the keyed digest of the public points with which hypotheses are compared,
-            by the stored name. The points are stored privately, because they may be queries, of
-            which only digests are published.
+        private_digests: the keyed digest of the public points, by the stored name; the table has
+            one number for every different labelling of these points by hypotheses. The points are
+            stored privately, because they may be queries, of which only digests are published.
 
     """
 

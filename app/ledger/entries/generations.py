@@ -181,7 +181,9 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         return sum(each.chunks for each in self.active)
 
     def join_period(self, generation: Generation, cohort: int) -> int | None:
-        """Return the time at which a batch of rows joins the vote; None while it is unknown.
+        """Return the number of the period at whose tick a batch of rows joins the vote.
+
+        The result is None as long as the number is unknown.
 
         Args:
             generation: a generation that waits.
@@ -266,9 +268,10 @@ def quorum_of(opened: ReleaseOpened) -> int:
 
 
 def cohort_of(opened: ReleaseOpened) -> int:
-    """Return the number of first batches of rows that get one labelling together, otherwise 0.
+    """Return the number of first batches of rows that get one labelling together.
 
-    The number is the quorum: these batches wait for each other, and join the vote together.
+    The number is the quorum: these batches wait for each other, and join the vote together. It is 0
+    if the first batches are not labelled together.
     """
     return quorum_of(opened) if opened.parameters.get(LABELLING) == COHORT else 0
 

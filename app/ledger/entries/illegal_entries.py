@@ -63,7 +63,7 @@ def illegal_scores(event: ScoresReleased, units_before: int, cutoff: int | None)
     """Return a text on the fault in a range of answers with scores; empty if there is none.
 
     Args:
-        event: the event, which has as many labels and stable flags as digests.
+        event: the event; its lists of labels, stable flags and hashed vectors are equally long.
         units_before: the number of units that the earlier answers used.
         cutoff: the number of units after which the models stop; every release with scores has one.
 
