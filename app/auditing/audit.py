@@ -155,7 +155,7 @@ def _finite(value: float) -> float | None:
 
 
 def audited_answers(settings: Settings) -> Audited:
-    """Return the mechanism to be served, with so few voters that its noise matters.
+    """Return the mechanism to be served, with so few models that its noise matters.
 
     Raises:
         ConfigurationError: no parameters fit the budget, or the release gives no labels by vote.

@@ -30,8 +30,8 @@ class Stability:
             answering.
         wanted_distance: the distance at which an answer is unstable with probability
             ``wanted_probability``.
-        wanted_agreement: the fraction of two labels' votes for the first label at
-            ``wanted_distance``; above 1 if not even all votes suffice.
+        wanted_agreement: if all votes are for two labels, the fraction of votes that the first
+            label needs for ``wanted_distance``; above 1 if not even all votes suffice.
         largest_probability: the probability of an unstable answer at which m queries reach the
             cutoff.
         unanimous_distance: the distance of k unanimous votes.
@@ -57,8 +57,8 @@ class NoisyLead:
         wanted_probability: the largest probability that the noise changes the label at which a
             query is worth answering.
         wanted_lead: the lead in votes at which the noise changes the label with this probability.
-        wanted_agreement: the fraction of two labels' votes for the first label at this lead; above
-            1 if not even all votes suffice.
+        wanted_agreement: if all votes are for two labels, the fraction of votes that the first
+            label needs for this lead; above 1 if not even all votes suffice.
 
     """
 
