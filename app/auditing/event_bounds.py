@@ -69,7 +69,7 @@ def epsilon_shown(likely: Floats, unlikely: Floats, delta: float) -> Floats:
 
 
 def fewer_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floats:
-    """Return the probability of fewer than a number of successes in independent trials.
+    """Return the probability of fewer than ``hits`` successes in independent trials.
 
     Args:
         hit: the probability of success in a trial, any shape.
@@ -82,7 +82,7 @@ def fewer_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floa
 
 
 def at_least_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floats:
-    """Return the probability of at least a number of successes in independent trials.
+    """Return the probability of at least ``hits`` successes in independent trials.
 
     Args:
         hit: the probability of success in a trial, any shape.

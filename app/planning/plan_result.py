@@ -32,8 +32,8 @@ class Stability:
             ``wanted_probability``.
         wanted_agreement: if all votes are for two labels, the fraction of votes that the first
             label needs for ``wanted_distance``; above 1 if not even all votes suffice.
-        largest_probability: the probability of an unstable answer at which m queries reach the
-            cutoff.
+        largest_probability: the largest probability of an unstable answer, at most 1/100, at which
+            m queries have at most T unstable answers on average, where T is the cutoff.
         unanimous_distance: the distance of k unanimous votes.
         unanimous_probability: the probability of an unstable answer for k unanimous votes.
 

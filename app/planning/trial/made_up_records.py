@@ -79,7 +79,9 @@ class Population:
         return Population(self.laws, self.points[places])
 
     def distinct(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
-        """Return made-up records without repeats, since repeated queries get recorded answers.
+        """Return made-up records that serve as queries, each different from the others.
+
+        The server would answer a repeated query with the recorded answer.
 
         Args:
             row_count: the largest number of records.
@@ -177,7 +179,9 @@ class MadeUpRules:
         return self._drawn[index].predict(self.searched.encode(values))
 
     def worth(self, rule_count: int) -> tuple[float, float]:
-        """Return the rules' accuracy on made-up labels, and that of always guessing one label.
+        """Return the rules' accuracy on made-up labels, and that of one constant label.
+
+        The constant label is the most frequent of the made-up labels.
 
         Args:
             rule_count: the number of rules to draw, one or more, if none was drawn before.
