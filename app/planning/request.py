@@ -87,9 +87,9 @@ class PlanRequest:
             epsilon for statistics, or without n.
         is_growing: whether further rows are added to the release, which determines the Renyi order
             of the table of probabilities of unstable answers.
-        joint_rows: the names of the mechanisms for which a new release with these shares has one
-            joint budget for answers and drawn rules; None if ``budget`` alone decides, for every
-            mechanism, whether the budget is joint.
+        joint_rows: the names of the answering mechanisms with which a new release with these shares
+            has one joint budget for answers and drawn rules; None if ``budget`` says whether the
+            budget is joint, for every answering mechanism alike.
 
     """
 
