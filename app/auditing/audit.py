@@ -83,7 +83,7 @@ def audit(
     """Return lower bounds on the epsilon of the answers, and of each randomly drawn hypothesis.
 
     Args:
-        settings: the configuration, whose classes, privacy and answering settings are used.
+        settings: the configuration; the private rows that it names are not read.
         with_draws: whether the random draws of hypotheses are audited in addition to the answers.
         steps: the number of answers to draw in the sampled part of the audit.
         noise: the source of randomness.
@@ -97,7 +97,14 @@ def audit(
 
 
 def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditReport:
-    """Return an audit of one mechanism, whose functions tests may replace; see :func:`audit`."""
+    """Return the audit of one mechanism; tests call it with faulty functions of the mechanism.
+
+    Args:
+        audited: the mechanism under audit.
+        steps: the number of answers to draw in the sampled part of the audit.
+        noise: the source of randomness.
+
+    """
     return AuditReport(
         mechanism=AUDITED[audited.row.name].called(audited.answering),
         epsilon=float(audited.epsilon),
@@ -155,7 +162,7 @@ def _finite(value: float) -> float | None:
 
 
 def audited_answers(settings: Settings) -> Audited:
-    """Return the mechanism to be served, with so few voters that its noise matters.
+    """Return the mechanism to be served, with so few models that its noise matters.
 
     Raises:
         ConfigurationError: no parameters fit the budget, or the release gives no labels by vote.

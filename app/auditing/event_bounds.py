@@ -69,7 +69,7 @@ def epsilon_shown(likely: Floats, unlikely: Floats, delta: float) -> Floats:
 
 
 def fewer_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floats:
-    """Return the probability of fewer than a number of successes in independent trials.
+    """Return the probability of fewer than ``hits`` successes in independent trials.
 
     Args:
         hit: the probability of success in a trial, any shape.
@@ -82,7 +82,7 @@ def fewer_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floa
 
 
 def at_least_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floats:
-    """Return the probability of at least a number of successes in independent trials.
+    """Return the probability of at least ``hits`` successes in independent trials.
 
     Args:
         hit: the probability of success in a trial, any shape.
@@ -140,7 +140,15 @@ def counting_bound(one: float, other: float, *, trials: int, delta: float) -> fl
 
 
 def counting_bounds(one: Floats, other: Floats, *, trials: int, delta: float) -> Floats:
-    """Return :func:`counting_bound` for many pairs of probabilities, shape (pairs,)."""
+    """Return the epsilon that the number of successes proves, for many pairs of probabilities.
+
+    Args:
+        one: the success probability of each pair on one data set, shape (pairs,).
+        other: the success probability of each pair on the other data set, shape (pairs,).
+        trials: the number of independent trials.
+        delta: the delta of the claim.
+
+    """
     if trials > TRIALS_LISTED:
         pairs = zip(one.tolist(), other.tolist(), strict=True)
         return np.array([counting_bound(*pair, trials=trials, delta=delta) for pair in pairs])

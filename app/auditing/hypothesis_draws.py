@@ -149,7 +149,7 @@ EPSILON_MAX: Final = 2000.0
 def gradient_bound(
     parameters: GradientParameters, *, delta: float, rows_each: int | None = None
 ) -> Bound:
-    """Return the epsilon of all noisy gradient steps together, at delta, if one label changes.
+    """Return a lower bound on epsilon, at delta, from all noisy gradient steps, if a label changes.
 
     Args:
         parameters: the parameters of the noisy gradient descent.
@@ -205,12 +205,12 @@ def _above(deviations: float) -> float:
 
 
 def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> Bound:
-    """Return the epsilon between the noisy grid counts of data sets that differ in one label.
+    """Return a lower bound on epsilon from the noisy counts of a grid, if one label changes.
 
     The event is that the noisy count of every affected cell is larger than the number of records. A
-    cell is affected if it contains the record; there is one for each of several nested grids. So
-    far out in the tail of the noise, the probabilities on neighbouring data sets have a known
-    ratio.
+    cell is affected if it contains the record whose label changes; there is one such cell in each
+    of several nested grids. Noise this large is rare, and the ratio of its probabilities on
+    neighbouring data sets is known exactly.
 
     Args:
         parameters: the parameters of the noisy counts.
@@ -236,7 +236,7 @@ def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> B
 def scored_tree_bound(
     parameters: ScoredTreeParameters, point: NDArray[np.float64], rows_each: int | None = None
 ) -> Bound:
-    """Return the epsilon of a tree and its noisy counts, if one record's label changes.
+    """Return a lower bound on epsilon from a tree and its noisy counts, if one label changes.
 
     On one of two neighbouring data sets, one record has another label than all other records. The
     event has three parts: the noisy numbers of rows of both labels are equal, and one less than the

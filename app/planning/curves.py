@@ -92,10 +92,10 @@ def panels(
 
 
 def values(lever: Lever, planned: Fraction) -> tuple[Fraction, ...]:
-    """Return increasing values, evenly spaced on a log axis, that include the planned value.
+    """Return the values of a parameter to plot: the planned one, and others around it.
 
-    Values are rounded to two digits, except for the planned value; the cutoff T and the number n of
-    rows are whole numbers.
+    The values increase, and are evenly spaced on a log axis. All but the planned value are rounded
+    to two digits; the cutoff T and the number n of rows are whole numbers.
     """
     least, most = (float(end) for end in SPANS[lever])
     half = POINTS // 2

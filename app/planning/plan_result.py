@@ -30,10 +30,10 @@ class Stability:
             answering.
         wanted_distance: the distance at which an answer is unstable with probability
             ``wanted_probability``.
-        wanted_agreement: the fraction of two labels' votes for the first label at
-            ``wanted_distance``; above 1 if not even all votes suffice.
-        largest_probability: the probability of an unstable answer at which m queries reach the
-            cutoff.
+        wanted_agreement: if all votes are for two labels, the fraction of votes that the first
+            label needs for ``wanted_distance``; above 1 if not even all votes suffice.
+        largest_probability: the largest probability of an unstable answer, at most 1/100, at which
+            m queries have at most T unstable answers on average, where T is the cutoff.
         unanimous_distance: the distance of k unanimous votes.
         unanimous_probability: the probability of an unstable answer for k unanimous votes.
 
@@ -57,8 +57,8 @@ class NoisyLead:
         wanted_probability: the largest probability that the noise changes the label at which a
             query is worth answering.
         wanted_lead: the lead in votes at which the noise changes the label with this probability.
-        wanted_agreement: the fraction of two labels' votes for the first label at this lead; above
-            1 if not even all votes suffice.
+        wanted_agreement: if all votes are for two labels, the fraction of votes that the first
+            label needs for this lead; above 1 if not even all votes suffice.
 
     """
 

@@ -41,10 +41,11 @@ class PlanRequest:
         unit: the unit of privacy, which n counts: row or person.
         epsilon: the epsilon of the whole release, above 0.
         delta: the delta of the whole release, between 0 and 1.
-        charges: the charge of each mechanism that has a share of epsilon.
+        charges: the epsilon and delta that are charged for relabelling, answers, classifier and
+            statistics, for each of these that has a share of epsilon.
         budget: the epsilon and delta of answers and of relabelling (replacing the rows' labels by
-            those of a drawn rule), on the sampled rows; None if the release gives no answers by
-            vote.
+            those of a drawn rule), with respect to the rows that are used, which may be a random
+            sample; None if the release gives no answers by vote.
         targets: the number m of new answers of the ensemble and, for the papers' theorems, the
             error rate alpha at which they aim and the probability beta with which they may fail.
         cutoff: the cutoff T, the number of unstable answers until the ensemble stops, at least 1;
@@ -76,8 +77,8 @@ class PlanRequest:
         learner_at_once: the name of the method that ``auto`` would choose with all of epsilon.
         classifier_words: sentences on why ``auto`` chooses this method, and which labels the
             classifier may never give.
-        rare_share: the fraction of the rows below which the classifier may never give a label; None
-            without a classifier or without n.
+        rare_share: the classifier may never give a label that fewer than this fraction of the rows
+            have; None without a classifier or without n.
         cell_count: the number of public cells that the models label; None for models without cells.
         counts_decisions: whether each cell is answered only once, so that the noise is set for the
             two answers that one record can change.
@@ -86,9 +87,9 @@ class PlanRequest:
             epsilon for statistics, or without n.
         is_growing: whether further rows are added to the release, which determines the Renyi order
             of the table of probabilities of unstable answers.
-        joint_rows: the names of the mechanisms for which a new release with these shares has one
-            joint budget for answers and drawn rules; None if ``budget`` alone decides, for every
-            mechanism, whether the budget is joint.
+        joint_rows: the names of the answering mechanisms with which a new release with these shares
+            has one joint budget for answers and drawn rules; None if ``budget`` says whether the
+            budget is joint, for every answering mechanism alike.
 
     """
 
@@ -159,7 +160,7 @@ class PlanRequest:
 
     @property
     def by_cell(self) -> bool:
-        """Whether models label public cells, and need only one row each."""
+        """Whether models label public cells, so that a model needs only one row."""
         return self.cell_count is not None
 
     @property
@@ -212,7 +213,10 @@ class PlanRequest:
 
     @property
     def account(self) -> Account:
-        """The joint privacy budget of the answers and the drawn rules, by Renyi divergence."""
+        """The joint privacy budget of the answers and the drawn rules.
+
+        Their costs are computed as Renyi divergences, which add up.
+        """
         return account_of(self.charges, learner=self.learner_asked)
 
     @property
@@ -232,11 +236,17 @@ class PlanRequest:
 
     @property
     def sampled_row_count(self) -> int | None:
-        """The number of rows, sampled or all, for answers; None if unknown or without answers."""
+        """The number of rows that are divided into chunks: all rows, or a random sample.
+
+        It is None if the number of all rows is unknown, or if no models answer.
+        """
         if self.row_count is None or self.budget is None:
             return None
         return self.budget.sampled_row_count(self.row_count)
 
     def charge(self, mechanism: Mechanism) -> Charge | None:
-        """Return a mechanism's share of the privacy budget; None if it has no share."""
+        """Return the epsilon and delta charged for relabelling, answers, classifier or statistics.
+
+        The result is None if this mechanism has no share of epsilon.
+        """
         return next((charge for charge in self.charges if charge.mechanism == mechanism), None)

@@ -98,7 +98,11 @@ def changed(request: PlanRequest, lever: Lever, value: Fraction) -> PlanRequest:
 
 
 def labels_at(request: PlanRequest, agreement: Fraction) -> int | None:
-    """Return the number of labels if a given fraction of models agrees; None if impossible."""
+    """Return the number of labels if a given fraction of models agrees.
+
+    The result is None if no noise parameters fit the budget, or if there are fewer rows than
+    models.
+    """
     try:
         calibration = quick_calibration(request)
     except ConfigurationError:

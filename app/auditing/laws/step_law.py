@@ -95,6 +95,8 @@ def _expected_words(answering: Answering | None, value: Tally) -> int:
 def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the largest query noise that gives an unstable answer, for each threshold noise.
 
+    The mechanism is the sparse vector technique, which adds noise to queries and to a threshold.
+
     If the results at two values of the threshold's noise are equal, or differ by as much as the two
     values, the results in between are inferred without calling the step.
 
@@ -296,9 +298,10 @@ def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[boo
 
 
 def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | None]:
-    """Return the threshold's noise at the start and after each query, with restarts in between.
+    """Return the noise of the sparse vector's threshold at the start and after each query.
 
-    The threshold's noise is prescribed: its draws give 1, 2, 3 and so on.
+    The server is restarted after each query. The draws of the threshold's noise are replaced by 1,
+    2, 3 and so on.
 
     Args:
         audited: the mechanism under audit, with calibration ``svt`` (sparse vector).

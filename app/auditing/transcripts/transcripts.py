@@ -98,7 +98,7 @@ class Suspicion:
     """The events that an audit looks for in its test runs, chosen from other runs.
 
     Attributes:
-        common: the values that occurred in both halves (earlier and later) of the runs that chose.
+        common: the values that occurred in both halves (earlier and later) of the choosing runs.
         events: two events: one that seems likelier on the first data set, and one that seems
             likelier on the second.
 

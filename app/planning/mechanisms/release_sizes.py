@@ -47,7 +47,13 @@ def chunk_rows_wanted(request: PlanRequest) -> int:
 
 
 def rows_for(request: PlanRequest, sampled_row_count: int) -> int:
-    """Return the fewest rows whose random sample, at the release's rate, has the given size."""
+    """Return the fewest rows whose random sample, at the release's sampling rate, is large enough.
+
+    Args:
+        request: the planned release, with its sampling rate.
+        sampled_row_count: the number of rows that the sample must have.
+
+    """
     rate = 1 if request.budget is None else request.budget.sampling_rate
     return math.ceil(sampled_row_count / rate)
 

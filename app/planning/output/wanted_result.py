@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 def wanted_lines(plan: Plan, offer: Offer) -> tuple[str, ...]:
-    """Return three lines: the wish, the cheapest or nearest release found, and other ways."""
+    """Return three lines: what is wanted, the release found that gives it, and alternatives.
+
+    If no release that was tried gives what is wanted, the second line has the nearest ones. The
+    third line also explains epsilon.
+    """
     return (
         f"Wanted: {_wanted(offer.wanted)}.",
         _cheapest(offer),

@@ -52,8 +52,8 @@ class Agreement:
     """The measured agreement of models that are trained on chunks of one size.
 
     Attributes:
-        leads: for H made-up rules and Q queries, the fraction of votes by which the first label
-            leads the second, between 0 and 1, shape ``(H, Q)``.
+        leads: for H made-up rules and Q queries, the fraction of votes by which the label with the
+            most votes leads the next one, between 0 and 1, shape ``(H, Q)``.
         learner_count: the number of models that were trained for each rule.
         with_cells: whether models label public cells; such models are no trees, and have no small
             leaves on which they may disagree.
@@ -68,8 +68,8 @@ class Agreement:
     def vote_variance(self) -> NDArray[np.float64]:
         """Return the variance of one model's vote, per made-up labelling rule and query.
 
-        A vote is counted as +1 for the first label and -1 for the second; the shape is ``(H, Q)``
-        for H rules and Q queries.
+        A vote is counted as +1 for the label with the most votes and -1 for the next one; the shape
+        is ``(H, Q)`` for H rules and Q queries.
         """
         variance: NDArray[np.float64] = 1 - self.leads**2
         return variance

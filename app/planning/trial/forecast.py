@@ -1,18 +1,20 @@
 """The forecast number of answers of each mechanism, from how well models agree on made-up data.
 
-**From few models to k votes.** A query's relative lead is the fraction of votes by which the first
-label leads the second. A query's lead among the k votes is estimated as k times its relative lead
-among the models of the trial. A trial trains fewer models than k, so the estimated leads vary too
-much. The probability of an unstable answer falls about exponentially with the distance (the votes
-that may change before another label wins); if a is the local slope of the probability's logarithm
-and ``s^2`` the additional variance of the estimated distance, the mean probability is too large by
-a factor of ``e^(a^2 s^2 / 2)``. The forecast divides by this factor.
+**From few models to k votes.** The *first* label of a query is the one with the most votes. A
+query's relative lead is the fraction of votes by which this label leads the next. A query's lead
+among the k votes is estimated as k times its relative lead among the models of the trial. A trial
+trains fewer models than k, so the estimated leads vary too much. The probability of an unstable
+answer falls about exponentially with the distance (the votes that may change before another label
+wins); if a is the local slope of the probability's logarithm and ``s^2`` the additional variance of
+the estimated distance, the mean probability is too large by a factor of ``e^(a^2 s^2 / 2)``. The
+forecast divides by this factor.
 
-**One number for many rules.** The forecast gives a number of answers for each made-up labelling
-rule. Under some rules few answers may be unstable, and under others so many that the ensemble soon
-stops; a mean or median may then lie where no rule lies. So the printed number is the one that is
-most likely to be right within a factor of two, with the fraction of rules for which it is right,
-and with the median number of the other rules.
+**One number for many rules.** The forecast gives a number of answers for each of many made-up
+labelling rules, which stand for the unknown rule that will relabel the rows. Under some rules few
+answers may be unstable, and under others so many that the ensemble soon stops; a mean or median may
+then lie where no rule lies. So the printed number is the one that is most likely to be right within
+a factor of two, with the fraction of rules for which it is right, and with the median number of the
+other rules.
 
 A leaf of a tree is contested if the models disagree on its label.
 

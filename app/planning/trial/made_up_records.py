@@ -45,8 +45,8 @@ class ColumnLaw:
     Attributes:
         edges: the increasing bounds of a number's intervals, one more than ``shares``; the number
             is uniform within each interval. None for a categorical feature.
-        shares: the fraction of people in each interval, or with each category's code from 0; not
-            all zero.
+        shares: the fraction of people in each interval or, for a categorical feature, with each
+            category, in the order of the categories' codes; not all zero.
 
     """
 
@@ -60,8 +60,8 @@ class Population:
 
     Attributes:
         laws: the distribution of each feature.
-        points: encoded public points, shape ``(m, d)`` for m points of d features, which are drawn
-            in place of ``laws``; None without public points.
+        points: encoded public points, shape ``(m, d)`` for m points of d features; records are then
+            drawn from these points and not by ``laws``. None without public points.
 
     """
 
@@ -69,9 +69,9 @@ class Population:
     points: NDArray[np.float64] | None = None
 
     def resampled(self, seed: bytes) -> Population:
-        """Return a population with resampled points (bootstrap), to estimate sampling errors.
+        """Return a population with resampled public points (a bootstrap sample of these points).
 
-        Distributions of features (``laws``) are returned unchanged.
+        Without public points the population is returned unchanged.
         """
         if self.points is None:
             return self
@@ -79,7 +79,9 @@ class Population:
         return Population(self.laws, self.points[places])
 
     def distinct(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
-        """Return made-up records without repeats, since repeated queries get recorded answers.
+        """Return made-up records that serve as queries, each different from the others.
+
+        The server would answer a repeated query with the recorded answer.
 
         Args:
             row_count: the largest number of records.
@@ -165,13 +167,21 @@ class MadeUpRules:
     _worths: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def labels(self, index: int, values: Numbers) -> NDArray[np.int64]:
-        """Return the labels of one made-up rule for records, shape ``(n,)``."""
+        """Return the labels that one made-up rule gives to n records, shape ``(n,)``.
+
+        Args:
+            index: the number of the made-up rule, from 0.
+            values: the encoded records, shape ``(n, d)`` for d features.
+
+        """
         if index not in self._drawn:
             self._drawn[index] = self._rule(index)
         return self._drawn[index].predict(self.searched.encode(values))
 
     def worth(self, rule_count: int) -> tuple[float, float]:
-        """Return the rules' accuracy on made-up labels, and that of always guessing one label.
+        """Return the rules' accuracy on made-up labels, and that of one constant label.
+
+        The constant label is the most frequent of the made-up labels.
 
         Args:
             rule_count: the number of rules to draw, one or more, if none was drawn before.

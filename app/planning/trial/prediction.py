@@ -1,5 +1,6 @@
-"""The expected answers of a release by each mechanism, and of settings that give more.
+"""The result of trials: how many answers a release gives, and settings that give more.
 
+In a trial, made-up rules label made-up records, and models are trained on these records.
 ``docs/algorithms.md`` names the research papers whose constants the calibration ``paper`` uses.
 """
 
@@ -32,7 +33,7 @@ class Prediction:
         cliff: the risk that models disagree on a tree leaf with few rows, so that few answers are
             stable; None if no leaf is a risk.
         best: the recommended settings; None if no other settings could be tried.
-        hypothesis_count: the number of made-up rules.
+        hypothesis_count: the number of made-up labelling rules.
         learner_count: the number of models that were trained for each rule.
         with_points: whether the made-up people were public points, and not drawn by public
             frequencies.
@@ -51,7 +52,7 @@ class Prediction:
 def as_printed(
     row: MechanismRegistration, request: PlanRequest, agreement: Agreement
 ) -> Forecast | None:
-    """Return the forecast with the papers' constants; None if there are too few rows for these."""
+    """Return a mechanism's forecast with the papers' constants; None if these need more rows."""
     if request.row_count is None or row.own_size is None:
         return None
     asked = replace(request.asked, private_grid=False)

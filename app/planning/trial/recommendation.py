@@ -1,12 +1,14 @@
 """A search for the mechanism, ensemble size and budget shares that give the most labels.
 
-A choice is one combination of these settings. Its forecast has the number of labels under each of
-several made-up labelling rules. Under each rule, a choice's ratio is its number of labels divided
-by that of the choice with the most labels; :func:`recommend` compares choices by the mean of this
-ratio over the rules. The models may be trees, and queries may often reach the tree leaf on which
-the models agree least; choices with equal ratios are compared by the number of labels in this case
-(if models label public cells, by the number that nine in ten made-up rules exceed). The *best rule*
-is the rule with the lowest error rate among those from which the relabelling rule is drawn.
+A choice is one combination of these settings. Planning does not know the rule that will relabel the
+rows, since it depends on private rows; made-up labelling rules stand for it. A choice's forecast
+has the number of labels under each of several made-up rules. Under each rule, a choice's ratio is
+its number of labels divided by that of the choice with the most labels; :func:`recommend` compares
+choices by the mean of this ratio over the rules. The models may be trees, and queries may often
+reach the tree leaf on which the models agree least; choices with equal ratios are compared by the
+number of labels in this case (if models label public cells, by the number that nine in ten made-up
+rules exceed). The *best rule* is the rule with the lowest error rate among those from which the
+relabelling rule is drawn.
 """
 
 from __future__ import annotations
@@ -98,10 +100,10 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
     """Return the choice of settings that gives the most labels, among those of a grid.
 
     The epsilon of answers and of relabelling (replacing the rows' labels by those of a drawn rule)
-    together stays as configured, and so do all other shares. First, among the choices that give
-    about the most labels, the one that gives the most if queries often reach the tree leaf on which
-    the models agree least determines the number k of models. Then, among the choices with this k,
-    the mechanism and cutoff T are those with the largest mean ratio.
+    together stays as configured, and so do all other shares. First the number k of models is
+    chosen: of all choices that give about the most labels, k is taken from the one that gives the
+    most if queries often reach the tree leaf on which the models agree least. Then, of the choices
+    with this k, the one with the largest mean ratio is returned.
 
     Args:
         request: the planned release, with a known number of rows.

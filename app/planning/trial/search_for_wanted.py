@@ -1,9 +1,10 @@
 """A search for the least epsilon, or the fewest rows, that gives a wanted result.
 
 For each tried epsilon or number of rows, :func:`app.planning.trial.recommendation.surest` chooses
-the shares of epsilon, the mechanism, the number k of models and the cutoff T. A wanted number of
-answers counts as reached if nine in ten made-up rules give it, and a wanted accuracy if the bound
-on the excess error of the rule drawn for relabelling (its error rate above that of the best rule of
+the shares of epsilon, the mechanism, the number k of models and the cutoff T. In a trial, models
+are trained on made-up records, which made-up rules label. A wanted number of answers counts as
+reached if a trial with nine in ten of these rules gives it, and a wanted accuracy if the bound on
+the excess error of the rule drawn for relabelling (its error rate above that of the best rule of
 its class) implies it. More epsilon or more rows seldom give a worse result, so the search is a
 bisection.
 """
@@ -60,8 +61,9 @@ class Attempt:
         request: the tried release.
         choice: the tried release's mechanism, number k of models, cutoff T and shares of epsilon;
             None if no choice could be tried.
-        labels: the number of labels that nine in ten made-up rules give, or without a trial the
-            number of labels if nine in ten models agree; None if no number was wanted.
+        labels: the number of labels that the release gives or exceeds under nine in ten made-up
+            rules, or without a trial the number if nine in ten models agree; None if no number was
+            wanted.
         loss: the bound on the excess error of the drawn rule; None if there is none.
         reached: whether this release gives the wanted result.
 

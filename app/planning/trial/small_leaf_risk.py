@@ -42,8 +42,8 @@ class Cliff:
         tests: the names of the feature tests (yes-or-no questions such as age >= 40) whose rarer
             answer is given by such a fraction of people; at most a few tests are named.
         labels: the number of labels that the release gives if it has the worst of these leaves.
-        hypotheses_at_risk: the fraction of the made-up rules that give less than half of the mean
-            number of labels.
+        hypotheses_at_risk: of the made-up labelling rules with which the release was tried, the
+            fraction under which it gives fewer than half of the mean number of labels.
 
     """
 

@@ -1,4 +1,7 @@
-"""Trials of a planned release on made-up records; no private row is read."""
+"""Trials of a planned release on made-up records; no private row is read.
+
+In a trial, made-up rules label made-up records, and models are trained on these records.
+"""
 
 from __future__ import annotations
 

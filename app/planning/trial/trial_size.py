@@ -1,4 +1,7 @@
-"""The size of planning's trials, fixed by public numbers so that plans are repeatable."""
+"""The size of planning's trials, fixed by public numbers so that plans are repeatable.
+
+In a trial, made-up rules label made-up records, and models are trained on these records.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +115,7 @@ def extent_of(
     Args:
         trial: the population and the learning method to try.
         chunk_row_count: the number of rows of a chunk, at least 1.
-        seconds_max: the longest estimated time, in seconds.
+        seconds_max: the longest time that a trial is allowed to take by estimate, in seconds.
 
     """
     asked = trial.hypothesis_count
