@@ -89,7 +89,7 @@ def test_every_method_is_on_the_page() -> None:
 def test_the_figures_are_those_of_the_code() -> None:
     """Attempts, pauses, the timeout and the rows of a request are as said."""
     page, retries = " ".join(text(PAGE).split()), Retries()
-    assert f"After {retries.attempts_max} attempts" in page
+    assert f"After {retries.attempts_max} failed attempts" in page
     assert f"waits {retries.pause_after(1, None)} s" in page
     assert f"up to {retries.pause_after(99, None):g} s" in page
     assert retries.pause_after(1, 3600) == 60

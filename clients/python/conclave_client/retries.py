@@ -38,7 +38,7 @@ class Retries:
     answer, so that nothing is charged twice.
 
     Attributes:
-        attempts_max: the largest number of attempts in a row without a reply, the first included; 1
+        attempts_max: the largest number of failed attempts in a row, the first included; 1
             means no retry.
         pause_seconds: half of the first pause, in seconds; every later pause is twice as long as
             the one before it.
