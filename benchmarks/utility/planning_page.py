@@ -124,7 +124,8 @@ def _ceiling(columns: Records) -> list[str]:
     said = (
         "**What no prediction can do.** Public quantities are the same for all six columns that"
         " are used as the label. Suppose that for each setting one number of labels is chosen after"
-        " the measurement, so that it is right within a factor of two for as many of the six columns as possible. Numbers"
+        " the measurement, so that it is right within a factor of two for as many of the six"
+        " columns as possible. Numbers"
         f" chosen in this way are right in {part(best.right, best.total)} of all cases. The"
         " predictions of `conclave plan`, which were made before the measurement, are right in"
         f" {share(told(points), is_close)}. So with these trees no method"
