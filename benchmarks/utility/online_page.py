@@ -55,13 +55,14 @@ for each row; *cells of 0.02 (35)* are 35 cells, each with at least 0.02 of the 
 *Trees* are the hypothesis classes of the example configurations, with the training rules
 `canonical` and `halving` and the shown number k of learners; with *few tests* they may use three
 tests. The noise is that of three mechanisms: *profile* is calibration `profile`, *sparse vector* is
-calibration `svt` (the mechanism of the papers, with constants that are proved to hold), and *noisy
-vote* is the mechanism `noisy-vote`.
+calibration `svt` (the mechanism of the papers, with constants for which the privacy promise is
+proved), and *noisy vote* is the mechanism `noisy-vote`.
 
-The first table shows, for each required accuracy, the setting of *cells* with the most answers, in
-the columns from *reached* on. The column *no relabelling* has the most answers without relabelling,
-as they were when the targets were set and as they are now. The columns *must show* and *goal* are
-the targets of this benchmark, and *verdict* says which of them was reached.
+The next table shows, for each required accuracy, the setting of *cells* with the most answers, in
+the columns from *reached* on. The column *no relabelling* has the largest number of answers without
+relabelling, as it was when the targets were set (*before*) and as this benchmark measured it
+(*now*). The columns *must show* and *goal* are the targets of this benchmark, and *verdict* says
+which of these two targets was reached.
 """
 
 PUBLIC: Final = f"""\
@@ -69,22 +70,22 @@ PUBLIC: Final = f"""\
 test rows of Adult and {PUBLIC_ROWS["skin"]} of Skin, without their labels, as public points. On
 Adult the cells follow tests of features in an order that was written down from general knowledge
 about incomes; three orders were tried before this one was kept. On Skin each cell is divided at the
-median of the number that varies most. Several sizes of cells, several k, depths and sets of tests
-for trees (`benchmarks/utility/online_settings.py`), and T of 1, 2, 5 and 20 were tried for every
-method. The tables show each method's best setting whose measured accuracy is at least the required
-accuracy. So these figures are too favourable: the settings were chosen by the labels of the test
-rows, which must never be done with private rows. A setting with few answers is measured on few
-rows, and may look accurate by chance.
+median of the numeric feature that varies most. Several sizes of cells, several numbers of learners,
+depths and sets of tests for trees (`benchmarks/utility/online_settings.py`), and limits of T = 1,
+2, 5 and 20 unstable answers were tried for every method. The tables show each method's best setting
+whose measured accuracy is at least the required accuracy. So these figures are too favourable: the
+settings were chosen by the labels of the test rows, which must never be done with private rows. A
+setting with few answers is measured on few rows, and may look accurate by chance.
 """
 
 CONSTANTS: Final = """\
 **Which mechanism needs fewer votes.** The distance of a query is the number of votes that may
 change without a change of the label with the most votes. The table has the distance at which one
-answer in 10,000 is unstable, if answers have 0.9 of epsilon 1. For T of one or two the sparse
-vector mechanism needs a smaller distance, and for T of five or more `profile` does. The noise of
-`profile` depends on a Renyi order and on a division of delta, which Conclave chooses by a rule; the
-third and the fourth column show that the best order and the best division would be hardly better
-for T of five or more:
+answer in 10,000 is unstable, if answers have 0.9 of epsilon 1. If a release ends at one or two
+unstable answers (T), the sparse vector mechanism needs a smaller distance, and if T is five or
+more, calibration `profile` does. The noise of `profile` depends on a Renyi order and on a division
+of delta into two parts, which Conclave chooses by a rule; the third and the fourth column show that
+the best order and the best division would be hardly better for T of five or more:
 """
 READING: Final = """\
 **Why one row for each learner is best with cells.** After relabelling, all rows of a cell have the
@@ -113,10 +114,10 @@ vector is asked once, at epsilon 1. The column *relabel* has the part of epsilon
 gets. The column *unstable* has the mean probability that a vector's cell gets no label; for the
 noisy vote it is the mean probability that the noise gives the cell another label than the one with
 the most votes. For each data set and required accuracy the table shows the division into cells that
-answers the most vectors with at least this accuracy. Finer divisions than above were tried, on
-Adult also a second order of tests, which was chosen among five by accuracy on these data.
-Relabelling with 0.3 of epsilon was tried too, because answers need less epsilon if the noise has to
-hide two decisions only:
+answers the most vectors with at least this accuracy. Finer divisions than in the tables above were
+tried. On Adult another order of the feature tests that make the cells was tried too; it was chosen
+among five orders by accuracy on these data. Relabelling with 0.3 of epsilon was also tried, because
+answers need less epsilon if the noise has to hide two decisions only:
 """
 DECIDED_TARGETS: Final = (("adult", 0.845), ("adult", 0.85), ("skin", 0.98), ("skin", 0.985))
 DECIDED_BY: Final = ("profile", "noisy vote")
@@ -303,8 +304,9 @@ def _served(document: Mapping[str, Json]) -> str:
         for each in _records(document["served"])
     ]
     return (
-        "**By the whole server**, without simulation, one release for each of these settings at "
-        "epsilon 1 gave: "
+        "**By the whole server**, without simulation, one release at epsilon 1 was measured for "
+        "each of the following settings (cells that each have at least the given fraction of the "
+        "public points, the calibration, and the limit T of unstable answers): "
         f"{'; '.join(each_said)}.\n"
     )
 
@@ -314,8 +316,8 @@ def _papers(document: Mapping[str, Json]) -> str:
     heading = (
         "**The papers' own constants** (Algorithm 3 of the paper [NB](algorithms.md), with an "
         "error alpha of .1, a failure probability beta of .05, and one query for each distinct "
-        "vector) give no answer on these data. They would need the following numbers of rows, "
-        "with a cutoff T and k learners:\n"
+        "vector) give no answer on these data. With these constants the following numbers of rows "
+        "would be needed, with a limit of T unstable answers and k learners:\n"
     )
     lines = [
         heading,

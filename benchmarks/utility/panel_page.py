@@ -51,9 +51,8 @@ def section(document: Mapping[str, Json]) -> str:
     named = ", ".join(str(each) for each in aside) if isinstance(aside, list) else ""
     parts += [
         (
-            "Four tables were set aside, and first read by the committed program that measures"
-            " accuracy:"
-            f" {named}."
+            "Conclave was not tuned on four tables, which were first read when the program that"
+            f" measures accuracy was already committed: {named}."
         ),
         "",
     ]
@@ -111,7 +110,7 @@ def _standing(cells: Mapping[str, Any], measure: str, ours: str, word: str) -> s
         found = [standing(cells, name, epsilon, measure, ours) for name in sets_of(cells)]
         known = [each for each in found if each is not None]
         reached = sum(lead >= -2 * error for lead, error, _ in known)
-        parts.append(f"{reached} of {len(known)} at epsilon {epsilon:g}")
+        parts.append(f"{reached} of {len(known)} tables at epsilon {epsilon:g}")
     return (
         f"By {NAMED[word]}, `auto` is the best method, or within two standard errors of the best, "
         f"on {', '.join(parts)}."

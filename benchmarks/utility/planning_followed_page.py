@@ -16,11 +16,11 @@ PUBLISH: Final = """\
 `answers = 0`) is more accurate than online voting at the same epsilon, and never runs out.** Online
 voting is for learners and classes whose models cannot be listed, for the time before public points
 exist, and for owners who will not publish a model. The output of `conclave plan` also recommends
-publishing, and names the learner to set in `[classifier]`. The table has the accuracy of
-classifiers that `conclave learn` published at once, over all test rows, as the mean of 4 seeds,
-with all of epsilon, delta 1e-6 and the public points of part B of this page. The last column has
-the highest accuracy of online voting among those settings of part B that answer nine tenths of the
-distinct test vectors or more:
+publishing, and names the learner to set in the section `[classifier]` of the configuration. The
+table has the accuracy of classifiers that `conclave learn` published at once, over all test rows,
+as the mean of 4 seeds, with all of epsilon, delta 1e-6 and the public points of part B of this
+page. The last column has the highest accuracy of online voting among those settings of part B that
+answer nine tenths of the distinct test vectors or more:
 """
 FOLLOWED: Final = """\
 ### What plan recommends, followed
@@ -32,7 +32,8 @@ answers, the number k of learners, and the share of epsilon for relabelling that
 recommended. The columns *predicted* (with the likelihood of the prediction), *measured* and *E*
 have numbers of stable answers; the measured figures and the accuracy are means over three releases
 with the recommended settings. The last two columns have the best setting of part B that is as
-accurate, to .001; it was chosen among some hundred settings by the labels of the test rows:
+accurate as the recommended settings, to .001; this best setting was chosen among some hundred
+settings by the labels of the test rows:
 """
 HEADING: Final = (
     "| data, epsilon | class | recommended | predicted | measured | E | accuracy"

@@ -31,13 +31,14 @@ UNRELABELLED: Final = "no relabelling"
 ONLINE: Final = f"""\
 ### Benchmark B's own settings
 
-The next table is about all settings of [part B](#b-online-answers) with relabelling, where T is 1,
-2, 5 or 20. Without relabelling `conclave plan` predicts nothing, because the agreement of the
-learners then depends on the private labels. For cells the plan estimates the share of people in
-each cell from the public points, after it has added half a person to the number of points in each
-cell. This half was chosen among 0, 1/2, 1 and 2 on the settings of part B, so the predictions for
-cells were not tested on unseen data. Values of E, the expected number of stable answers if there
-were no end of new vectors, count as {E_MAX:,.0f} if they are above {E_MAX:,.0f}.
+The next table is about all settings of [part B](#b-online-answers) with relabelling, where the
+limit T of unstable answers is 1, 2, 5 or 20. Without relabelling `conclave plan` predicts nothing,
+because without relabelling the agreement of the learners depends on the private labels. For cells
+the plan estimates the share of people in each cell from the public points, after it has added half
+a person to the number of points in each cell. This half was chosen among 0, 1/2, 1 and 2 on the
+settings of part B, so the predictions for cells were not tested on unseen data. Values of E, the
+expected number of stable answers if there were no end of new vectors, count as {E_MAX:,.0f} if they
+are above {E_MAX:,.0f}.
 """
 TABLE: Final = """\
 The next table has the same lines as the table of methods in part B. Each entry has, for the best
@@ -97,7 +98,11 @@ def _expected(cells: Records) -> list[str]:
         for method in ("cells", "trees")
     )
     return [
-        f"With public points, predicted and measured E are within a factor of two in: {said}.",
+        (
+            "With public points, the predicted and the measured E (the expected number of stable"
+            " answers if there were no end of new vectors) are within a factor of two in this"
+            f" percentage of the settings: {said}."
+        ),
         "",
     ]
 
@@ -109,8 +114,8 @@ def _refused(cells: Records) -> list[str]:
     said = (
         "If the features of people were made up independently, from public frequencies, only"
         f" {share(listed, is_close)} of the predictions for cells would be within a factor of"
-        f" two, although {part(len(sure), len(listed))} would be given a likelihood of"
-        f" {SURE:.0%} or more. So for cells of"
+        f" two of the measured number, although {part(len(sure), len(listed))} would be given a"
+        f" likelihood of {SURE:.0%} or more. So for cells of"
         " several features `conclave plan` predicts nothing without public points."
     )
     return [said, ""]
@@ -143,14 +148,14 @@ def _sum(cells: Records) -> str:
     ]
     close = sum(is_close(cell) for _, cell in rows)
     by_class = ", ".join(
-        f"{close_of} of {total} over {name}"
+        f"{close_of} of {total} for {name}"
         for name in ("cells", "trees")
         for listed in ([cell for method, cell in rows if method.startswith(name)],)
         for close_of, total in ((sum(map(is_close, listed)), len(listed)),)
     )
     return (
-        f"In this table {close} of {len(rows)} predictions ({part(close, len(rows))}) are within"
-        f" a factor of two of the measured number: {by_class}."
+        f"In the table above {close} of {len(rows)} predictions ({part(close, len(rows))}) are"
+        f" within a factor of two of the measured number: {by_class}."
     )
 
 

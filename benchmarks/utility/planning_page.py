@@ -41,17 +41,19 @@ with which the noise changes one label in a hundred. Each line of a table is abo
 whose number the column *settings* has. If both the predicted and the measured number of answers are
 below {LABELS_MIN}, the setting is not counted.
 
-* *People*: how the people of a prediction are made up, from the public frequencies in the example
-  configurations (*shares*), or from the public points that part B uses for its cells (*points*:
-  1,000 test rows of Adult and 2,000 of Skin, without their labels).
+* *People*: from what `conclave plan` makes up the people of its prediction: from the public
+  frequencies in the example configurations (*shares*), or from the public points that part B uses
+  for its cells (*points*: 1,000 test rows of Adult and 2,000 of Skin, without their labels).
 * *Within 2*: how often `labels`, the predicted number, is within a factor of two of the measured
   number.
 * *Sure*: how often the prediction is given a likelihood (`labels_likelihood`) of {SURE:.0%} or
-  more; the next column says how often a prediction with this likelihood is within a factor of two.
-* *In the band*: how often the measured number is between `labels_low` and `labels_high`, which
-  should be four times in five.
-* *Either*: how often the measured number is within a factor of two of `labels` or of
-  `labels_otherwise`, the second number that a prediction gives.
+  more; the next column says how often such a prediction is within a factor of two of the measured
+  number.
+* *In the band*: how often the measured number is between the bounds `labels_low` and `labels_high`
+  of the prediction, which should be so four times in five.
+* *Either*: how often the measured number is within a factor of two of `labels` (the predicted
+  number) or of `labels_otherwise` (what `conclave plan` predicts for the case that `labels` is
+  wrong).
 """
 
 HEADING: Final = (
@@ -120,21 +122,22 @@ def _ceiling(columns: Records) -> list[str]:
     best = ceiling(points)
     one, other = best.pair_cells
     said = (
-        "**What no prediction can do.** Public quantities are the same for all six columns. Suppose"
-        " that for each setting one number of labels is chosen after the measurement, so that it"
-        " is right within a factor of two for as many of the six columns as possible. Numbers"
+        "**What no prediction can do.** Public quantities are the same for all six columns that"
+        " are used as the label. Suppose that for each setting one number of labels is chosen after"
+        " the measurement, so that it is right within a factor of two for as many of the six"
+        " columns as possible. Numbers"
         f" chosen in this way are right in {part(best.right, best.total)} of all cases. The"
         " predictions of `conclave plan`, which were made before the measurement, are right in"
         f" {share(told(points), is_close)}. So with these trees no method"
         " that uses public quantities alone can be right in nine cases of ten."
         f" Examples are the columns {one['task']} and {other['task']}, in which even the"
         " frequencies of the labels are nearly equal (24 % and 25 %). With"
-        f" {one['case']}, epsilon"
-        f" {one['epsilon']}, T = {one['cutoff']}, `{one['mechanism']}`,"
+        f" {one['case']} learners, epsilon {one['epsilon']}, the limit T = {one['cutoff']} of"
+        f" unstable answers and `{one['mechanism']}`,"
         f" a release gave {one['labels']:,.0f} labels for the first column and"
-        f" {other['labels']:,.0f} for the second; the plan predicted {one['predicted']:,.0f}, with"
-        f" likelihood {one['likelihood']:.0%}"
-        f" ({_otherwise(one)}). In {part(best.pairs_apart, best.pairs)} of all settings the"
+        f" {other['labels']:,.0f} for the second; the plan predicted {one['predicted']:,.0f}"
+        f" labels with likelihood {one['likelihood']:.0%}, and"
+        f" {_otherwise(one)}. In {part(best.pairs_apart, best.pairs)} of all settings the"
         f" measured numbers for these two columns are more than a factor of {FACTOR**2:g} apart,"
         " so that no"
         " number is within a factor of two of both. The number of labels depends on the tree that"
@@ -146,7 +149,7 @@ def _ceiling(columns: Records) -> list[str]:
 
 def _otherwise(cell: Record) -> str:
     rest = cell["otherwise"]
-    return "otherwise nothing else" if rest is None else f"otherwise {rest:,.0f}"
+    return "no other number" if rest is None else f"{rest:,.0f} labels otherwise"
 
 
 def _all(columns: Records, cells: Records, online: Records) -> list[str]:
@@ -165,11 +168,12 @@ def _all(columns: Records, cells: Records, online: Records) -> list[str]:
         f"**All together**, with public points {share(points, is_close)} of {len(points):,}"
         " predictions are within a factor of two of the measured number:"
         f" {share(without, is_close)} of those for cells, and {share(trees, is_close)} of those"
-        f" for trees. If the predicted likelihood is {SURE:.0%} or more,"
+        f" for trees. If `conclave plan` gives a prediction a likelihood of {SURE:.0%} or more,"
         f" {share(sure, is_close)} are within a factor of two, and otherwise"
         f" {share(unsure, is_close)}. With public frequencies instead of public points,"
         f" {share(_of(counted, 'shares'), is_close)} are within a factor of two. The worst"
-        f" predictions with public points, in numbers of labels, are: {listed}."
+        f" predictions with public points, in numbers of labels, are those for the following"
+        f" settings (k learners, a limit of T unstable answers): {listed}."
     )
     return [said]
 
