@@ -97,9 +97,7 @@ def test_the_limits_are_those_of_the_code() -> None:
     page = " ".join(text(PAGE).split())
     assert f"at most {SIZE_MAX} hypotheses" in page
     assert f"integers of {SCALE_BITS} bits" in page
-    limits = re.search(
-        r"(\d+) rows with one numeric feature, (\d+) with two (?:features )?and (\d+) with three", page
-    )
+    limits = re.search(r"take (\d+) rows on one number, (\d+) on two and (\d+) on three", page)
     assert limits is not None
     for dimension, most in enumerate(map(int, limits.groups()), start=1):
         assert dichotomy_bound(most, dimension) <= SIZE_MAX < dichotomy_bound(most + 1, dimension)
