@@ -87,8 +87,10 @@ def _sqlite_bytes(path: str) -> bytes:
 
 
 def _query_of(table: str, quoted: str) -> str:
-    """Return what reads a table; its name comes from the database's own catalogue."""
-    return HOURS_ADDED if table == HOUR_COUNTS else f"select * from {quoted}"  # noqa: S608
+    """Return what reads the rows of a table."""
+    if table == HOUR_COUNTS:
+        return HOURS_ADDED
+    return f"select * from {quoted}"  # noqa: S608 -- a name of the database's own catalogue
 
 
 def _rows(name: str, rows: Iterable[Any]) -> bytes:
