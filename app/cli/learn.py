@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,6 +17,12 @@ from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from app.release.classifier.published_classifier import PublishedClassifier
+    from app.settings.settings import Settings
+
+SPENT: Final = (
+    "the classifier is published, and its share of epsilon is spent for good; keep {ledger}, "
+    "which records this"
+)
 
 
 def register(application: typer.Typer) -> None:
@@ -54,7 +60,11 @@ def learn(
     """
     if output is not None and not output.parent.is_dir():
         raise ConfigurationError("--output", f"there is no folder {output.parent}")
-    published = _learn(config, public, even_if_hopeless=even_if_hopeless)
+    from app.settings.settings import load_settings
+
+    settings = load_settings(config, os.environ)
+    published = _learn(settings, public, even_if_hopeless=even_if_hopeless)
+    _tell(SPENT.format(ledger=_ledger_in_words(settings.ledger_url)))
     try:
         write_document(published.json.decode(), output)
     except OSError as error:
@@ -67,16 +77,14 @@ def learn(
 
 
 def _learn(
-    config: Path | None, public: Path | None, *, even_if_hopeless: bool
+    settings: Settings, public: Path | None, *, even_if_hopeless: bool
 ) -> PublishedClassifier:
     from app.cli.logs import configure_logs
     from app.cli.opening_progress import OpeningProgress
     from app.main import learn_from_settings
     from app.noise.system import SystemNoise
-    from app.settings.settings import load_settings
 
     configure_logs()
-    settings = load_settings(config, os.environ)
     with OpeningProgress() as progress:
         return learn_from_settings(
             settings,
@@ -86,6 +94,14 @@ def _learn(
             tell=_tell,
             even_if_hopeless=even_if_hopeless,
         )
+
+
+def _ledger_in_words(url: str) -> str:
+    """Return the file of a ledger, or words for a database, whose address may have a password."""
+    from app.ledger.database.database import is_shared
+    from app.ledger.database.sqlite import database_path
+
+    return "the ledger's database" if is_shared(url) else f"the ledger {database_path(url)}"
 
 
 def _tell(line: str) -> None:

@@ -24,22 +24,22 @@ HEAD: Final = """\
 # {purpose}
 # `conclave init` wrote this file; change what is not right.
 #
-# Three files, and none is another: records.csv is private, the one that data.source
-# names; public.csv has rows that anybody may know, for --public; questions.csv is asked.
+# Three different files: records.csv, named by data.source, has the private records;
+# public.csv, for --public, has rows that anybody may know; questions.csv has the queries.
 #
-# Whatever is written here is public: bounds, categories, cuts and shares must come from
-# what is known anyway, never from a look at the private rows.
-# What lies outside of the bounds of a number is clipped; a text that is no category counts
-# as one more, other. docs/settings.md has every setting.
+# Everything in this file is public: bounds, categories, cuts and shares must come from
+# public knowledge, never from the private records.
+# A number outside its bounds is moved to the nearest bound; a text that is not among the
+# categories counts as the category "other". docs/settings.md explains every setting.
 """
-SAMPLED: Final = "   # of the sample alone; widen them to what can be"
+SAMPLED: Final = "   # the range of the sample; widen it to all possible values"
 PUBLISH: Final = "A release that publishes a classifier."
 ONLINE: Final = "A release that answers queries online, and publishes a classifier after them."
 PUBLISH_SECTIONS: Final = """\
 [classifier]
-learner = "auto"            # a linear or kernel score, or an exact draw, by public numbers
-class = "trees"             # what an exact draw is made from, where rows are few
-depth = 2                   # how finely numbers are cut follows rows and epsilon; `bins` says it
+learner = "auto"            # chosen by public numbers: a linear or kernel score, or a drawn tree
+class = "trees"             # the rules from which a tree is drawn, if `auto` chooses to draw one
+depth = 2                   # of such a tree; `bins` would say how finely it divides numbers
 
 [privacy]
 epsilon = 1.0
@@ -53,8 +53,8 @@ classifier = 1
 ONLINE_SECTIONS: Final = """\
 [hypotheses]
 class = "trees"
-depth = 2                   # shallow and coarse: learners that agree answer more queries
-bins = 8                    # of a number without cuts of its own
+depth = 2                   # shallow and coarse rules: their models agree on more queries
+bins = 8                    # for a number without `thresholds`
 """
 ONLINE_BUDGET: Final = """\
 [classifier]

@@ -95,11 +95,11 @@ def query(
         # A file is read twice, so that a bad cell is found before anything is charged.
         count = None if source is None or not source.is_file() else _check(source, schema, dialect)
         with _open_input(source, dialect) as table, _open_output(output) as out:
-            refusals = _ask_all(
+            answered, refusals = _ask_all(
                 client, schema, table, out, count=count, precision=precision, problems=problems
             )
+    _tell(answered, refusals)
     if refusals:
-        _tell(refusals)
         raise typer.Exit(EXIT_REFUSED)
 
 
@@ -135,15 +135,20 @@ def _ask_all(
     count: int | None,
     precision: int | None,
     problems: bool,
-) -> Counter[str]:
-    """Copy ``table`` to ``out`` with its answers; return the refusals by their detail."""
+) -> tuple[int, Counter[str]]:
+    """Copy ``table`` to ``out`` with its answers.
+
+    Returns:
+        The number of rows that got an answer, and of those that did not, by the reason.
+
+    """
     from app.cli.query.table_rows import LineWriter
 
     writer = LineWriter(schema, table, precision=precision)
     columns = (*COLUMNS, *SCORE_COLUMNS) if "precision" in schema else COLUMNS
     copy = csv.writer(out, lineterminator="\n", delimiter=table.dialect.separator)
     copy.writerow([*table.header, *columns, *([PROBLEM] if problems else [])])
-    refusals: Counter[str] = Counter()
+    answered, refusals = 0, Counter[str]()
     rows = table.rows()
     with _progress(count) as advance:
         while window := list(islice(rows, ROWS_A_REQUEST)):
@@ -153,9 +158,11 @@ def _ask_all(
                 copied = map(_with_problem, copied, replies)
             copy.writerows(copied)
             out.flush()
-            refusals.update(reply["detail"] for reply in replies if "detail" in reply)
+            refused = [reply["detail"] for reply in replies if "detail" in reply]
+            refusals.update(refused)
+            answered += len(window) - len(refused)
             advance(len(window))
-    return refusals
+    return answered, refusals
 
 
 def _row_out(columns: Sequence[str], row: Row, reply: Reply) -> list[str]:
@@ -179,7 +186,8 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _tell(refusals: Counter[str]) -> None:
+def _tell(answered: int, refusals: Counter[str]) -> None:
+    typer.echo(f"conclave: {answered} rows answered", err=True)
     for detail, count in refusals.most_common():
         typer.echo(f"conclave: {count} rows refused: {detail}", err=True)
 

@@ -44,7 +44,11 @@ NAMES: Final = {
 LABELS_NAMED: Final = 8
 # Above this a bound on the excess error says nothing.
 EXCESS_MAX: Final = 0.5
-NO_BOUND: Final = "no bound is known (docs/utility.md has figures)"
+NO_BOUND: Final = (
+    "its accuracy depends on the records, and no public number predicts it (docs/utility.md has "
+    "measured accuracies)"
+)
+BEST: Final = "How accurate the best rule of a class is depends on the records."
 PUBLISH: Final = (
     "publish a classifier at once, which is more accurate and never runs out (privacy.shares"
     ' classifier = 1, [classifier] learner = "{learner}", conclave learn)'
@@ -113,8 +117,8 @@ def accuracy_line(
     rare = rare_labels(request, bounds, classes=classes, label_shares=label_shares)
     if not told:
         return f"Accuracy: no public number says without the number of {request.unit}s. {rare}"
-    line = f"Accuracy: {'; '.join(told)}. How accurate the best is, only the records say. {rare}"
-    return line.rstrip()
+    best = f" {BEST}" if bounds else ""
+    return f"Accuracy: {'; '.join(told)}.{best} {rare}".rstrip()
 
 
 def _drawn(request: PlanRequest) -> tuple[Mechanism, ...]:

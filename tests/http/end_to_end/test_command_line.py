@@ -58,7 +58,9 @@ def test_query_copies_a_table_with_its_answers(
         "14,common,81,late,,,,,\n"
     )
     assert second == first.out.replace(",false\n", ",true\n")
-    assert first.err.startswith("conclave: 1 rows refused: the release has halted")
+    answered, refused = first.err.splitlines()
+    assert answered == "conclave: 7 rows answered"
+    assert refused.startswith("conclave: 1 rows refused: the release has halted")
 
 
 def test_verify_accounts_for_what_was_answered(

@@ -110,9 +110,13 @@ def test_the_document_is_all_of_stdout(folder: Path, capsys: pytest.CaptureFixtu
     document = json.loads(printed.out)
     assert (document["format"], document["release"]) == ("conclave-classifier", "small")
     assert document["tree"]["at_least"] in (25, 75)  # 50 parts the points as 25 does
-    (line,) = printed.err.splitlines()
+    line, spent = printed.err.splitlines()
     assert line.startswith("conclave: drawing from 8 hypotheses that 3 public points fix, ")
     assert line.endswith(" rows")
+    assert spent == (
+        "conclave: the classifier is published, and its share of epsilon is spent for good; keep "
+        f"the ledger {folder / 'conclave.db'}, which records this"
+    )
 
 
 def test_without_points_the_whole_class_competes(

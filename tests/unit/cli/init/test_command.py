@@ -85,7 +85,7 @@ def test_a_dictionary_and_a_sample_complete_each_other() -> None:
 
 def test_bounds_of_a_sample_are_said_to_be_its_own() -> None:
     """Those of a dictionary are not: somebody knows them."""
-    note = "   # of the sample alone; widen them to what can be"
+    note = "   # the range of the sample; widen it to all possible values"
     for facts, count in ((["--label", "outcome"], 2), (["--dictionary", "dictionary.csv"], 0)):
         assert init("--public", "public.csv", *facts, "--force") == 0
         lines = Path("conclave.toml").read_text().splitlines()

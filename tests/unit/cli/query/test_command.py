@@ -212,7 +212,7 @@ def test_refused_rows_are_left_empty_and_counted(
     assert run(["query", "--url", URL, str(table)]) == 1
     captured = capsys.readouterr()
     assert captured.out.split("\n")[1] == "1, Private,39,,,,,"
-    assert captured.err == "conclave: 2 rows refused: halted\n"
+    assert captured.err == "conclave: 1 rows answered\nconclave: 2 rows refused: halted\n"
 
 
 def test_a_last_column_says_why_a_row_was_refused(
