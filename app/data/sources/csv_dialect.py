@@ -33,6 +33,12 @@ MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+# The first bytes of files that are no text, and what to do with them.
+OTHER_FILES: Final = (
+    (b"\x1f\x8b", "looks compressed by gzip: let the name of the file end in .csv.gz"),
+    (b"PK\x03\x04", "looks like a ZIP archive or a spreadsheet: save the table as CSV"),
+    (b"PAR1", "looks like Parquet: let the name of the file end in .parquet"),
+)
 BROKEN_TEXT: Final = "is not text in the encoding of data.encoding, here or soon after"
 IN_FILE: Final = "data.{} = {}"
 OPTION: Final = "--{} {}"
@@ -131,6 +137,10 @@ class Header:
                 configuration, or as an option of the command line.
 
         """
+        begins = self.line.encode(errors=ERRORS)
+        for magic, advice in OTHER_FILES:
+            if begins.startswith(magic):
+                return advice
         encoding = _encoding_of(self.line)
         if encoding is not None and self.dialect.encoding == UTF_8:
             meant = form.format("encoding", f'"{encoding}"')

@@ -95,6 +95,12 @@ def test_a_point_is_no_decimal_comma(tmp_path: Path, cell: str) -> None:
         (PLAIN.encode("utf-32"), 'written in UTF-32: set data.encoding = "utf-32"'),
         (PLAIN.encode("utf-16-le"), 'written in UTF-16-LE: set data.encoding = "utf-16-le"'),
         (PLAIN.encode("utf-16-be"), 'written in UTF-16-BE: set data.encoding = "utf-16-be"'),
+        (
+            gzip.compress(PLAIN.encode()),
+            "compressed by gzip: let the name of the file end in .csv.gz",
+        ),
+        (b"PK\x03\x04\x14\0", "like a ZIP archive or a spreadsheet: save the table as CSV"),
+        (b"PAR1\x15\x04\n", "like Parquet: let the name of the file end in .parquet"),
     ],
 )
 def test_a_header_in_another_dialect_says_which(tmp_path: Path, body: bytes, likely: str) -> None:
