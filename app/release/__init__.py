@@ -2,8 +2,8 @@
 
 * ``opening.py`` opens a release or continues one: it charges the budget, lets ``drawing.py`` make
   the random draws, and commits their results.
-* ``drawing.py`` draws the order of the rows, the sample, the relabelling and the models, or reads
-  them from the private state.
+* ``drawing.py`` draws the order of the rows, the sample, the rule that relabels the rows, and the
+  models, or reads them as they were stored in the database.
 * ``streaming.py`` decides whether an opening reads the rows as a stream of parts, and reads them;
   ``streamed_drawing.py`` makes the draws from counts of the streamed rows.
 * ``release.py`` is the open release: its parameters, its state and the rules for its end.
@@ -12,7 +12,7 @@
 * ``private_state.py`` stores private values, and checks their digests when they are read.
 * ``composed_budget.py`` refuses a further release in a database unless its configuration states the
   sum of all budgets.
-* ``simulation.py`` runs the mechanism on given votes, for ``conclave simulate``.
+* ``simulation.py`` answers queries whose votes the user gives, for ``conclave simulate``.
 * ``progress.py`` has the interface that reports the progress of an opening.
 * ``terms/`` turns settings into public parameters, ``generations/`` adds and erases rows later,
   ``classifier/`` and ``statistics/`` publish a classifier and a statistics table, and ``views/``

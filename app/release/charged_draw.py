@@ -48,8 +48,8 @@ def draw_once(
     """Charge the budget, draw once and publish, while holding a lock.
 
     Args:
-        turn: the lock, which only one process can have at a time; its value says whether it is
-            still held.
+        turn: the lock, which only one process can hold at a time: a context manager, whose value
+            in a ``with`` statement is a function that returns whether the lock is still held.
         charge: a function that commits the charge, unless it is committed already, and returns
             whether the result must still be drawn and published.
         draw: a function that draws the result under this charge.

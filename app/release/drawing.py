@@ -158,7 +158,7 @@ class SampledRows:
         return RowsByPart(encode, self.rows.values, self.positions)
 
     def in_order_of_rows(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sampled rows' labels by row index; other rows get class 0."""
+        """Return labels of the sampled rows by row index; rows outside the sample get class 0."""
         placed = np.zeros(len(self.rows.labels), dtype=np.int64)
         placed[self.positions] = labels
         return placed

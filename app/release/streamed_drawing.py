@@ -55,8 +55,8 @@ class StreamedLearner:
     Attributes:
         learner: the learner as configured.
         coding: the encoding of a row in bytes.
-        trees: the method that trains trees from counts; None if the learner reads the rows of a
-            chunk.
+        trees: the method that trains trees from counts of rows; None if the learner needs the rows
+            themselves.
 
     """
 
@@ -92,10 +92,10 @@ def streamed_learner(learner: Learner) -> StreamedLearner | None:
 
 
 def relabelling_codes(learner: Learner) -> RowCodes | None:
-    """Return the byte encoding of rows for drawing the rule that relabels; None if there is none.
+    """Return how rows are packed into bytes to draw a rule that relabels them; None if impossible.
 
-    For a class of user-written predictors the encoding keeps every number in full, since a
-    predictor may use all of its digits.
+    For a class of user-written predictors every number is stored in full, since a predictor may use
+    all of its digits.
     """
     searched = learner.hypothesis_class
     row = row_of(searched)

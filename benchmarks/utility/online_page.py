@@ -66,29 +66,31 @@ which of these two targets was reached.
 """
 
 PUBLIC: Final = f"""\
-**Which settings were chosen, and from which data.** The cells were made from {PUBLIC_ROWS["adult"]}
-test rows of Adult and {PUBLIC_ROWS["skin"]} of Skin, without their labels, as public points. On
-Adult the cells follow tests of features in an order that was written down from general knowledge
-about incomes; three orders were tried before this one was kept. On Skin each cell is divided at the
-median of the numeric feature that varies most. Several sizes of cells, several numbers of learners,
-depths and sets of tests for trees (`benchmarks/utility/online_settings.py`), and limits of T = 1,
-2, 5 and 20 unstable answers were tried for every method. The tables show each method's best setting
-whose measured accuracy is at least the required accuracy. So these figures are too favourable: the
-settings were chosen by the labels of the test rows, which must never be done with private rows. A
-setting with few answers is measured on few rows, and may look accurate by chance.
+**The settings were chosen by the labels of test rows.** The cells were made from
+{PUBLIC_ROWS["adult"]} test rows of Adult and {PUBLIC_ROWS["skin"]} of Skin, without their labels,
+as public points. On Adult the cells follow tests of features in an order that was written down from
+general knowledge about incomes; three orders were tried before this one was kept. On Skin each cell
+is divided at the median of the numeric feature that varies most. Several sizes of cells, several
+numbers of learners, depths and sets of tests for trees (`benchmarks/utility/online_settings.py`),
+and limits of T = 1, 2, 5 and 20 unstable answers were tried for every method. The tables show each
+method's best setting whose measured accuracy is at least the required accuracy. So these figures
+are too favourable: the settings were chosen by the labels of the test rows, which must never be
+done with private rows. A setting with few answers is measured on few rows, and may look accurate by
+chance.
 """
 
 CONSTANTS: Final = """\
-**Which mechanism needs fewer votes.** The distance of a query is the number of votes that may
-change without a change of the label with the most votes. The table has the distance at which one
-answer in 10,000 is unstable, if answers have 0.9 of epsilon 1. If a release ends at one or two
-unstable answers (T), the sparse vector mechanism needs a smaller distance, and if T is five or
-more, calibration `profile` does. The noise of `profile` depends on a Renyi order and on a division
-of delta into two parts, which Conclave chooses by a rule; the third and the fourth column show that
-the best order and the best division would be hardly better for T of five or more:
+**The limit T of unstable answers decides which mechanism needs fewer votes.** The distance of a
+query is the number of votes that may change without a change of the label with the most votes. The
+table has the distance at which one answer in 10,000 is unstable, if answers have 0.9 of epsilon 1.
+If a release ends at one or two unstable answers (T), the sparse vector mechanism needs a smaller
+distance, and if T is five or more, calibration `profile` does. The noise of `profile` depends on a
+Renyi order and on a division of delta into two parts, which Conclave chooses by a rule; the third
+and the fourth column show that the best order and the best division would be hardly better for T of
+five or more:
 """
 READING: Final = """\
-**Why one row for each learner is best with cells.** After relabelling, all rows of a cell have the
+**With cells, one row for each learner is best.** After relabelling, all rows of a cell have the
 same label. If each learner has one row, a cell with r rows has r learners that vote for this label,
 and the votes of all other learners cancel. So the label leads by about r votes; with larger chunks
 there are fewer learners, and the lead is smaller. For a stable answer a cell needs about twice as
@@ -98,26 +100,26 @@ rule that relabelled the rows. If only one or two rows of a chunk reach some lea
 votes on queries in this leaf are split. So trees give as many answers as cells if few queries are
 in small leaves, and far fewer answers otherwise.
 
-**Publishing a classifier is nevertheless better.** The rule that relabels the rows is itself a
-classifier, as accurate as these answers, and costs a tenth of epsilon. The classifiers of part A of
-this page spend all of epsilon and are more accurate.
+**Publishing a classifier is better than online answers.** The rule that relabels the rows is itself
+a classifier, as accurate as the answers of the ensemble, and costs a tenth of epsilon. The
+classifiers of part A of this page spend all of epsilon and are more accurate.
 """
 
 DECIDED: Final = """\
-**Cells that are each decided once.** New releases with the class `cells` decide each cell once, and
-repeat the answer for every vector in the cell
-([hypotheses.md](hypotheses.md#a-cell-is-decided-once)). One record affects the decisions of at most
-two cells, so the noise only has to hide two decisions, whatever the number of answers. So there is
-no limit T of unstable answers, and the expected number E of stable answers is without bound. (The
-tables above are for releases that end at T unstable answers.) In the next table every distinct
-vector is asked once, at epsilon 1. The column *relabel* has the part of epsilon that relabelling
-gets. The column *unstable* has the mean probability that a vector's cell gets no label; for the
-noisy vote it is the mean probability that the noise gives the cell another label than the one with
-the most votes. For each data set and required accuracy the table shows the division into cells that
-answers the most vectors with at least this accuracy. Finer divisions than in the tables above were
-tried. On Adult another order of the feature tests that make the cells was tried too; it was chosen
-among five orders by accuracy on these data. Relabelling with 0.3 of epsilon was also tried, because
-answers need less epsilon if the noise has to hide two decisions only:
+**Cells decided once.** New releases with the class `cells` decide each cell once, and repeat the
+answer for every vector in the cell ([hypotheses.md](hypotheses.md#a-cell-is-decided-once)). One
+record affects the decisions of at most two cells, so the noise only has to hide two decisions,
+whatever the number of answers. So there is no limit T of unstable answers, and the expected number
+E of stable answers is without bound. (The tables above are for releases that end at T unstable
+answers.) In the next table every distinct vector is asked once, at epsilon 1. The column *relabel*
+has the part of epsilon that relabelling gets. The column *unstable* has the mean probability that a
+vector's cell gets no label; for the noisy vote it is the mean probability that the noise gives the
+cell another label than the one with the most votes. For each data set and required accuracy the
+table shows the division into cells that answers the most vectors with at least this accuracy. Finer
+divisions than in the tables above were tried. On Adult another order of the feature tests that make
+the cells was tried too; it was chosen among five orders by accuracy on these data. Relabelling with
+0.3 of epsilon was also tried, because answers need less epsilon if the noise has to hide two
+decisions only:
 """
 DECIDED_TARGETS: Final = (("adult", 0.845), ("adult", 0.85), ("skin", 0.98), ("skin", 0.985))
 DECIDED_BY: Final = ("profile", "noisy vote")
@@ -314,7 +316,7 @@ def _served(document: Mapping[str, Json]) -> str:
 def _papers(document: Mapping[str, Json]) -> str:
     """Return what the printed constants would need."""
     heading = (
-        "**The papers' own constants** (Algorithm 3 of the paper [NB](algorithms.md), with an "
+        "**The papers' own constants** ([Algorithm 3 of Nandi and Bassily](algorithms.md), with an "
         "error alpha of .1, a failure probability beta of .05, and one query for each distinct "
         "vector) give no answer on these data. With these constants the following numbers of rows "
         "would be needed, with a limit of T unstable answers and k learners:\n"

@@ -30,10 +30,10 @@ B, shares of .1 and .9 for relabelling and answers, T = 20, and 800 learners for
 learner for each row for cells. The column *recommended* has the mechanism, the limit T of unstable
 answers, the number k of learners, and the share of epsilon for relabelling that the plan
 recommended. The columns *predicted* (with the likelihood of the prediction), *measured* and *E*
-have numbers of stable answers; the measured figures and the accuracy are means over three releases
-with the recommended settings. The last two columns have the best setting of part B that is as
-accurate as the recommended settings, to .001; this best setting was chosen among some hundred
-settings by the labels of the test rows:
+have numbers of stable answers (E if there were no end of new vectors); the measured figures and the
+accuracy are means over three releases with the recommended settings. The last two columns have the
+best setting of part B that is as accurate as the recommended settings, to .001; this best setting
+was chosen among some hundred settings by the labels of the test rows:
 """
 HEADING: Final = (
     "| data, epsilon | class | recommended | predicted | measured | E | accuracy"

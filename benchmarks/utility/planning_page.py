@@ -41,19 +41,19 @@ with which the noise changes one label in a hundred. Each line of a table is abo
 whose number the column *settings* has. If both the predicted and the measured number of answers are
 below {LABELS_MIN}, the setting is not counted.
 
-* *People*: from what `conclave plan` makes up the people of its prediction: from the public
+* The column *people* says from which public facts `conclave plan` predicts: from the public
   frequencies in the example configurations (*shares*), or from the public points that part B uses
   for its cells (*points*: 1,000 test rows of Adult and 2,000 of Skin, without their labels).
-* *Within 2*: how often `labels`, the predicted number, is within a factor of two of the measured
-  number.
-* *Sure*: how often the prediction is given a likelihood (`labels_likelihood`) of {SURE:.0%} or
-  more; the next column says how often such a prediction is within a factor of two of the measured
-  number.
-* *In the band*: how often the measured number is between the bounds `labels_low` and `labels_high`
-  of the prediction, which should be so four times in five.
-* *Either*: how often the measured number is within a factor of two of `labels` (the predicted
-  number) or of `labels_otherwise` (what `conclave plan` predicts for the case that `labels` is
-  wrong).
+* The column *within 2* says how often `labels`, the predicted number, is within a factor of two of
+  the measured number.
+* The column *sure* says how often `conclave plan` gives its prediction a likelihood
+  (`labels_likelihood`) of {SURE:.0%} or more; the column *within 2 if sure* says how often such a
+  prediction is within a factor of two of the measured number.
+* The column *in the band* says how often the measured number is between the bounds `labels_low` and
+  `labels_high` of the prediction, which should be so four times in five.
+* The column *either* says how often the measured number is within a factor of two of `labels` (the
+  predicted number) or of `labels_otherwise` (what `conclave plan` predicts for the case that
+  `labels` is wrong).
 """
 
 HEADING: Final = (
@@ -122,10 +122,10 @@ def _ceiling(columns: Records) -> list[str]:
     best = ceiling(points)
     one, other = best.pair_cells
     said = (
-        "**What no prediction can do.** Public quantities are the same for all six columns that"
-        " are used as the label. Suppose that for each setting one number of labels is chosen after"
-        " the measurement, so that it is right within a factor of two for as many of the six"
-        " columns as possible. Numbers"
+        "**Public quantities do not determine the number of labels.** They are the same for all six"
+        " columns that are used as the label. Suppose that for each setting one number of labels"
+        " is chosen after the measurement, so that it is right within a factor of two for as many"
+        " of the six columns as possible. Numbers"
         f" chosen in this way are right in {part(best.right, best.total)} of all cases. The"
         " predictions of `conclave plan`, which were made before the measurement, are right in"
         f" {share(told(points), is_close)}. So with these trees no method"
@@ -142,7 +142,7 @@ def _ceiling(columns: Records) -> list[str]:
         " so that no"
         " number is within a factor of two of both. The number of labels depends on the tree that"
         " relabels the rows, and so on the private labels: if the tree has a leaf that only one"
-        " or two rows of a chunk reach, the learners disagree."
+        " or two rows of a chunk reach, the models disagree."
     )
     return [said, ""]
 
@@ -173,7 +173,9 @@ def _all(columns: Records, cells: Records, online: Records) -> list[str]:
         f" {share(unsure, is_close)}. With public frequencies instead of public points,"
         f" {share(_of(counted, 'shares'), is_close)} are within a factor of two. The worst"
         f" predictions with public points, in numbers of labels, are those for the following"
-        f" settings (k learners, a limit of T unstable answers): {listed}."
+        " settings (the first word is the data set, or the column that is the label; canonical is a"
+        " training rule, k the number of models, and T the limit of unstable answers):"
+        f" {listed}."
     )
     return [said]
 

@@ -2,16 +2,17 @@
 
 It is published in one of three ways:
 
-* ``switch.py``: while a server answers queries, after the models' last answer.
+* ``switch.py``: by a server, after the last answer by the models' vote.
 * ``publish_at_once.py``: at once, for ``conclave learn``.
 * ``drawn_student.py``: trained on the answers already given, at no charge (by
   ``app/learning/student.py``; ``app/privacy/voting/knowledge_transfer.py`` selects the training
   examples).
 
 The learner that draws a classifier is an entry of the table ``learner_table.py``, in the form that
-``learner_registration.py`` defines: ``exponential.py`` draws from a hypothesis class, ``linear.py``
-draws a linear score, ``kernel.py`` a score with random cosine features, and ``grid.py`` labels for
-the cells of a grid.
+``learner_registration.py`` defines: ``exponential.py`` draws a rule, for example a tree, from a
+public class of rules; ``linear.py`` draws a weighted sum of feature tests and numbers, and
+``kernel.py`` one that also has random cosine features; ``grid.py`` draws labels for the cells of a
+grid.
 
 The document and its predictions:
 

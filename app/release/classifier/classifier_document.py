@@ -113,11 +113,11 @@ class StudentDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a student (a model trained on answers) was trained; this part names no single query.
 
     ``labelled_queries`` is the number of answered queries with a label, on which the student was
-    trained. ``rule`` is the name of the learner if the student is a hypothesis, which the rest of
-    the document contains. Otherwise ``estimator`` is the class of the fitted scikit-learn
-    estimator, ``params`` are its parameters, and ``otherwise`` is the label of a query on which the
-    estimator fails. ``failed`` is true if training ended with an error; all queries then get the
-    most frequent label of the training queries.
+    trained. A student may be a rule (for example, a tree), which the rest of the document then
+    contains; ``rule`` is the name of the method that found it. Otherwise ``estimator`` is the class
+    of the fitted scikit-learn estimator, ``params`` are its parameters, and ``otherwise`` is the
+    label of a query on which the estimator fails. ``failed`` is true if training ended with an
+    error; all queries then get the most frequent label of the training queries.
     """
 
     labelled_queries: int

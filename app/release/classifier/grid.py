@@ -64,7 +64,7 @@ class GridDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on the accuracy to expect; ``source`` is ignored."""
+        """Return a text for the operator on the grids and the noise; ``source`` is ignored."""
         del source
         parameters, grid = self.parameters, self.parameters.grid
         sides = ", ".join(map(str, grid.sides))

@@ -91,7 +91,12 @@ class KernelDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on the accuracy to expect; ``source`` says what determines the tests."""
+        """Return a text for the operator on the inputs of the scores and the size of the noise.
+
+        Args:
+            source: words to insert into the text, for example ``that the schema fixes``.
+
+        """
         calibration = self.calibration
         label_count = min(self.class_count - 1, 2)  # a residual's length, where labels are more
         noise = math.sqrt(calibration.variance_ratio * label_count) / self.row_count

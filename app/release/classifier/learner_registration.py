@@ -45,7 +45,12 @@ class ClassifierDraw(Protocol):
     """The interface of a random draw of a classifier, whose parameters are public."""
 
     def worth(self, source: str) -> str:
-        """Return a text on the accuracy to expect; ``source`` says what determines the inputs."""
+        """Return a text for the operator on the accuracy to expect from this draw.
+
+        Args:
+            source: words to insert into the text, for example ``that the schema fixes``.
+
+        """
         ...
 
     def written(

@@ -154,7 +154,12 @@ class LinearDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Return a text on the accuracy to expect; ``source`` says what determines the inputs."""
+        """Return a text for the operator on the inputs of the scores and the size of the noise.
+
+        Args:
+            source: words to insert into the text, for example ``that the schema fixes``.
+
+        """
         parameters = self.parameters
         calibration = parameters.calibration
         noise = parameters.step_deviation(0)
@@ -286,7 +291,7 @@ def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
 def numbers_known(asked: ClassifierAsked) -> Numbers:
     """Return the numeric features whose values are inputs of scores.
 
-    There are none in a release that was opened by the first rule for selecting inputs.
+    There are none if the release uses the first version of the rule that selects inputs.
     """
     if asked.inputs == FIRST_INPUTS:
         return NO_NUMBERS

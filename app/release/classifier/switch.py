@@ -87,7 +87,7 @@ def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier
 
 
 def classifier_of(configuration: Configuration, ledger: Ledger) -> Publication[PublishedClassifier]:
-    """Return the one-time publication of a classifier, or raise an error if it must wait."""
+    """Return the steps that charge and publish the release's one classifier."""
     return Publication(
         ledger=ledger,
         is_published=lambda state: state.classifier is not None,

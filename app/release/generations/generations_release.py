@@ -146,7 +146,7 @@ class LivingRelease(Release):
         return CommonVote([self.private_fitted[each.number][1] for each in active])
 
     def take_over(self, fitted: Mapping[int, Ensemble], tick: int, kept: Iterable[int]) -> None:
-        """Store the models that join the vote at a scheduled update (tick).
+        """Use, from now on, the models that join the vote at a scheduled update (tick).
 
         Args:
             fitted: newly trained models, by their generation's number.

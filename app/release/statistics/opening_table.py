@@ -2,11 +2,11 @@
 
 The table is drawn before the first answer, on public points that the operator gives, or after the
 models' last answer, on the queries answered. Between the first and the last answer it is refused,
-because the privacy proof does not cover the sum of the table's delta and the answers' delta in that
-case. With a joint privacy account (one budget for the answers and the drawn rules together), the
-table must also be drawn before the classifier if it is drawn before the first answer, and after the
-classifier if it is drawn after the last answer. After a crash the next try draws again under the
-same charge, if the table may be drawn at that time (:mod:`app.release.charged_draw`).
+because the privacy proof does not cover a draw at that time. With a joint privacy account (one
+budget for the answers and the drawn rules together), the table must also be drawn before the
+classifier if it is drawn before the first answer, and after the classifier if it is drawn after the
+last answer. After a crash the next try draws again under the same charge, if the table may be drawn
+at that time (:mod:`app.release.charged_draw`).
 
 A hypothesis is a rule that gives each row the outcome -1 or +1. The statistics table has, for each
 hypothesis of a class, the noisy mean of its outcomes over the private rows.
@@ -196,7 +196,7 @@ def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnS
 
 
 def draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:
-    """Return a drawn statistics table, whose hypothesis class the answered queries determine."""
+    """Return a newly drawn statistics table, with the answered queries as its public points."""
     rows = release.rows_for_drawing()
     points = _queries(release.ledger, release.schema)
     draw = statistics_draw(release.configuration, points, row_count=rows.count)

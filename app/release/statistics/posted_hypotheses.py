@@ -74,7 +74,7 @@ class AskedHypothesis(NamedTuple):
     """A posted hypothesis after its checks against the schema.
 
     Attributes:
-        tree: the tree, whose leaves have outcome 0 or 1.
+        tree: the tree; a leaf has 0 for the outcome -1, and 1 for +1.
         outcomes: the two labels that count as -1 and +1.
 
     """

@@ -81,8 +81,8 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
             then leaf labels. For boxes: three integers for each of two intervals, the index of a
             feature among the tested features, the first rank inside the interval, and the first
             rank above the interval. The rank of a value is the number of thresholds of its feature
-            that are at most the value. If a box has only one interval, the index of the other one
-            is above those of all features, and every row has rank 0 for this index.
+            that are at most the value. The index after that of the last feature stands for no
+            feature; every row has rank 0 for it.
         counts: for each hypothesis, the noisy number of rows, or persons, to which it gives the
             second outcome.
         row_count: the public number n of rows, or of persons.
@@ -90,8 +90,8 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
         point_count: the number of public points.
         update_count: the number of noisy counts that were drawn.
         pass_count: the number of complete passes that the mechanism made over the hypotheses.
-        alpha: the largest error of a mean outcome, which lies between -1 and 1; so an alpha of 2
-            promises nothing.
+        alpha: the largest error of a mean outcome. A mean outcome lies between -1 and 1, so an
+            alpha of 2 promises nothing.
         beta: the probability with which alpha may be exceeded.
         calibration: the parameters of the noise, as exact strings.
 
@@ -175,10 +175,10 @@ class ReleasedStatistics:
         No private row is read.
 
         Raises:
-            InvalidHypothesisError: every hypothesis of the table gives too many public points
-                another outcome than a posted hypothesis gives them.
-            TooLargeError: for too many posted hypotheses no hypothesis in the table gives all
-                public points the same outcomes, and a search for similar ones would take too long.
+            InvalidHypothesisError: no hypothesis of the table is similar enough to a posted
+                hypothesis, by their outcomes on the public points.
+            TooLargeError: too many posted hypotheses are not in the table, and a search for
+                similar ones would take too long.
 
         """
         labels = [labels_on(self._schema, each, self._public_values) for each in asked]

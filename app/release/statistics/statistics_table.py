@@ -67,8 +67,8 @@ class StatisticsDraw:
     Attributes:
         tests: the feature tests of the hypotheses.
         grid: the division of the public feature space by these tests.
-        domain: the hypotheses that the public points determine, and all cells on which every
-            hypothesis is constant.
+        domain: the hypotheses that the public points determine, and the cells of the feature space
+            in which private rows are counted; a hypothesis gives all rows of a cell one outcome.
         calibration: the noise parameters for the statistics' share of the budget.
 
     """

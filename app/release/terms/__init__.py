@@ -1,4 +1,4 @@
-"""Conversion of settings to a release's public parameters, which its first entry records.
+"""Conversion of settings to a release's public parameters, stored in its first ledger entry.
 
 The mechanisms get these parameters and never see the settings. Settings that cannot be served are
 refused here, before anything is charged.
@@ -6,8 +6,8 @@ refused here, before anything is charged.
 * ``configuration.py`` has :class:`Configuration`, all public parameters together: charges,
   hypothesis classes, feature tests, learner. ``app/settings/`` reads the file ``conclave.toml``.
 * ``answer_terms.py`` makes the parameters of the answers: budget, noise and mechanism.
-* ``accounting.py`` decides whether shares are added up, or answers and draws share one account.
-* ``draw_parameters.py`` makes the parameters of the models: their number k, and relabelling.
+* ``accounting.py`` decides how privacy costs are added up: share by share, or all in one account.
+* ``draw_parameters.py`` computes the number k of models, and how their rows are relabelled.
 * ``bound_settings.py`` lists the settings that may not change during a release, and compares them
   when a server starts.
 * ``privacy_unit.py`` has the unit of protection, a row or a person, and refuses settings that do

@@ -70,8 +70,8 @@ def answering_registration(
             release.
 
     Raises:
-        InvariantError: the release answers by a rule of a later version, or by a rule for releases
-            that answer each cell once although this release does not.
+        InvariantError: this version does not know the release's rule, or the rule is only for
+            releases that answer each cell once, and this release does not.
 
     """
     named = settings.answers.mechanism, settings.privacy.calibration
@@ -112,26 +112,20 @@ def rule_parameter(row: MechanismRegistration) -> dict[str, str]:
 
 
 def order_parameter(settings: Settings) -> dict[str, str]:
-    """Return the first ledger entry's parameter that names the rule of the stability table.
+    """Return the first ledger entry's parameter for a Renyi order that depends on the cutoff.
 
-    The rule chooses the Renyi order and the split of delta by the cutoff T, the number of unstable
-    answers after which the models stop, so that queries with a small distance are already unlikely
-    to get an unstable answer. If the release does not use this rule, the result is empty.
+    If a new release does not choose its Renyi order by the cutoff, the result is empty.
     """
     is_ordered = answering_registration(settings).orders_by_cutoff and settings.generations is None
     return {ORDER_KEY: BY_CUTOFF} if is_ordered and account(settings) is None else {}
 
 
 def opened_by_cutoff(settings: Settings, opened: ReleaseOpened | None) -> bool:
-    """Return whether a release's stability table is made by the rule that depends on the cutoff.
-
-    This rule chooses the Renyi order and the split of delta by the cutoff T, the number of unstable
-    answers after which the models stop, so that queries with a small distance are already unlikely
-    to get an unstable answer.
+    """Return whether the Renyi order for a release's stability table depends on the cutoff.
 
     Args:
         settings: the whole configuration.
-        opened: the release's first ledger entry, which fixes the rule; None for a new release.
+        opened: the release's first ledger entry, which says so; None for a new release.
 
     Raises:
         ReleaseMismatchError: the first entry names a rule that this version does not know.
@@ -149,10 +143,9 @@ def opened_by_cutoff(settings: Settings, opened: ReleaseOpened | None) -> bool:
 def decides_cells(configuration: Configuration) -> bool:
     """Return whether a new release gives all vectors in a public cell the same answer.
 
-    This is so if its models vote by public cells and its mechanism allows it. Each vector is
-    answered separately by the mechanisms ``svt`` and ``paper``, and in releases with scores (where
-    an answer has up to two stability tests), of persons (whose rows may lie in many cells), or with
-    further rows that are added later.
+    This is so if its models vote by public cells, unless one of the following is true: the
+    calibration is ``svt`` or ``paper``; answers are scores; the unit of privacy is a person; or
+    rows are added later. Then each vector is answered separately.
     """
     settings = configuration.settings
     by_cell = votes_by_cell(configuration.hypotheses, settings.learner.estimator)
@@ -165,7 +158,7 @@ def decides_cells(configuration: Configuration) -> bool:
 
 
 def replay_parameter(configuration: Configuration) -> dict[str, str]:
-    """Return the first ledger entry's parameter for one answer per public cell.
+    """Return the first ledger entry's parameter that says that each public cell has one answer.
 
     The result is empty if each vector is answered separately.
     """
@@ -364,16 +357,16 @@ def keeps_calibration(state: LedgerState) -> bool:
 
 
 def checked_piece(calibration: Calibration) -> dict[str, bytes]:
-    """Return the digest of noise parameters that were checked exactly, for the private state."""
+    """Return a digest of checked noise parameters; stored, it records that they were checked."""
     (body,) = calibration_piece(calibration).values()
     return {CHECKED: CHECK_RULE + sha256(body).digest()}
 
 
 def is_as_checked(settings: Settings, ledger: Ledger) -> bool:
-    """Return whether the stored noise parameters are those that the opening checked exactly.
+    """Return whether the stored noise parameters are those whose check the opening recorded.
 
-    The result is False if an earlier version recorded no check, or if this version checks more
-    conditions.
+    The result is False if an earlier version of the program recorded no check, or made a check
+    that is not as strict as this version's.
 
     Raises:
         LedgerCorruptError: a private value is missing or altered, or the noise parameters are not

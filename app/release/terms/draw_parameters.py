@@ -109,7 +109,7 @@ class EnsembleParameters:
             chunks.
         with_replacement: whether the rows of chunks are drawn from the n' rows with replacement.
         size: the number k of models.
-        relabel: the parameters of the draw that relabels; None if relabelling has no share.
+        relabel: the parameters for drawing the rule that relabels; None if there is no relabelling.
 
     """
 

@@ -1,9 +1,7 @@
 """The unit of privacy: a row of the source, or a person with all rows.
 
 If ``data.person`` names persons, n is the public number of persons everywhere, and the first ledger
-entry contains n in place of the number of rows. A relabelling that is drawn from the possible
-labellings of the private rows themselves is refused here, since one person may change any number of
-these labellings.
+entry contains n in place of the number of rows.
 """
 
 from __future__ import annotations
@@ -118,12 +116,13 @@ IN_WORDS: Final[dict[Unit, UnitInWords]] = {
 
 
 def refuse_unserved_persons(settings: Settings) -> None:
-    """Refuse a relabelling drawn from the private rows' own labellings if a person is the unit.
+    """Refuse the setting ``hypotheses.grid = "private"`` if a person is the unit of privacy.
 
-    The setting ``hypotheses.grid = "private"`` requests this relabelling.
+    With this setting the list of hypotheses is computed from the private rows. One person with many
+    rows could change this list by any amount.
 
     Raises:
-        ConfigurationError: the message names the setting.
+        ConfigurationError: the setting has the value ``private``, and a column names persons.
 
     """
     if settings.data.unit == "row":

@@ -102,8 +102,8 @@ class Line(NamedTuple):
     """One fact in a privacy statement.
 
     Attributes:
-        place: the path of the fact's field in the registries' form, or in an addition to this form,
-            with dots; if it ends in ``[]`` the fact is an item of a list.
+        place: the path of the fact's field in the registries' form (or of a field that is added to
+            this form), for example ``a.b.c``; if it ends in ``[]`` the fact is an item of a list.
         heading: the heading under which the page shows the fact.
         value: the value for programs; None if there is none.
         words: the sentence for people.
