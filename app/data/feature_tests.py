@@ -218,7 +218,7 @@ def classifier_tests(
         listed: lists of cuts or categories by feature name, which take precedence.
         public_values: feature values of the points, encoded by the public schema, float64, shape
             ``(points, features)``; there may be no points.
-        for_trees: whether the classifier is a tree, which uses every test.
+        for_trees: whether the tests are for decision trees.
 
     """
     lists = listed or {}

@@ -255,10 +255,10 @@ class SampleFit:
     secret: bytes = field(repr=False)
 
     def of(self, samples: ChunkSamples) -> bytes:
-        """Return one trained model per chunk, as the bytes of an ensemble.
+        """Return one trained model per chunk, all of them serialised together as bytes.
 
         Args:
-            samples: sampled rows that include all those of the chunks, sorted by slot.
+            samples: sampled rows, sorted by slot, that include the sample of each of the chunks.
 
         """
         own = self.sampling.cut(samples, self.chunks)

@@ -159,7 +159,7 @@ class LabelCounts:
 
 @dataclass(frozen=True, slots=True)
 class Tallying:
-    """The sum of a function of one row over all rows, from which a hypothesis can be drawn.
+    """The sum, over all rows, of a given function of a row; a hypothesis is drawn from the sum.
 
     Attributes:
         tally: returns the sum of the function over some encoded rows with their labels, as
