@@ -116,7 +116,7 @@ def extra_cuts(*, bins: int, spare: int, spiked_count: int) -> int:
     Args:
         bins: two or more.
         spare: the number of feature tests that were left out, for example those of rare
-            categories; at most as many cuts are added in total.
+            categories; at most this number of cuts is added in total.
         spiked_count: the number of spiked features.
 
     """

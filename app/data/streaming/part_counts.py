@@ -367,7 +367,7 @@ def draw_counting(
 
 @dataclass(frozen=True, slots=True)
 class PlacedCodes:
-    """The rows of some chunks; a slice of them is encoded for a hypothesis class when it is taken.
+    """A sequence of packed rows; a slice is encoded for a hypothesis class when it is taken.
 
     Attributes:
         placed: packed rows, sorted by chunk.
