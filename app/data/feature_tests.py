@@ -116,7 +116,7 @@ def extra_cuts(*, bins: int, spare: int, spiked_count: int) -> int:
     Args:
         bins: two or more.
         spare: the number of feature tests that were left out, for example those of rare
-            categories; at most as many cuts are added in total.
+            categories; at most this number of cuts is added in total.
         spiked_count: the number of spiked features.
 
     """
@@ -218,7 +218,7 @@ def classifier_tests(
         listed: lists of cuts or categories by feature name, which take precedence.
         public_values: feature values of the points, encoded by the public schema, float64, shape
             ``(points, features)``; there may be no points.
-        for_trees: whether the classifier is a tree, which uses every test.
+        for_trees: whether the tests are for decision trees.
 
     """
     lists = listed or {}

@@ -71,7 +71,7 @@ class PrivateRows:
         return None if self.persons is None else self.persons.row_counts
 
     def positions(self, units: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the row indices of some rows or persons, and where each unit's indices start.
+        """Return the indices of all rows of some units; a unit is a row, or a person with all rows.
 
         Args:
             units: row indices, or the numbers of persons if a column names them, shape

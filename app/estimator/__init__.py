@@ -8,7 +8,7 @@
   caller gives no bounds, it reads them from the data, with a warning.
 * ``parameter_tables.py`` converts the estimator's parameters to a configuration, and a
   configuration to parameters.
-* ``public_classifier.py`` is the published classifier, which may be copied.
+* ``public_classifier.py`` is the published classifier.
 """
 
 from app.estimator.classifier import (

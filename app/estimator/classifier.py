@@ -178,8 +178,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         on_cutoff: what happens after unstable answer T: ``classifier`` or ``halt``.
         output: the kind of the ensemble's answers, ``label``, or ``score`` for the probability of
             the second of two classes, which :meth:`predict_proba` returns.
-        precision: the number of equal bins of a score, if ``output`` is ``score``; ``None`` for
-            ten.
+        precision: the number of equal intervals (bins) of [0, 1], of which an answer names one, if
+            ``output`` is ``score``; ``None`` for ten.
         unstable_label: the label of an unstable answer; ``None`` for a class that is drawn
             uniformly at random, independently of the rows.
         even_if_hopeless: whether to open the release, with a warning, even if its ensemble would

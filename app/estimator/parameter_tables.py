@@ -153,7 +153,7 @@ def parameters_of(settings: Settings) -> dict[str, Any]:
 
 
 def feature_names(configuration: Mapping[str, Any] | None) -> list[str] | None:
-    """Return the names of features in the order of a configuration; None without one."""
+    """Return the names of the configured features, in order; None without a configuration."""
     if configuration is None:
         return None
     return [feature["name"] for feature in configuration["data"]["features"]]

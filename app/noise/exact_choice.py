@@ -81,8 +81,8 @@ def draw_repeated(
 def truncation_variation(count: int) -> Fraction:
     """Return a bound on the total variation distance that rounding the weights causes in one draw.
 
-    The bound is ``count / 2**192``. In units of ``2**-192`` of the largest weight, rounding lowers
-    each weight by less than one unit, and the sum of all weights is at least ``2**192`` units.
+    The bound is ``count / 2**192``. Each weight is divided by the largest weight, so the sum of all
+    weights is at least 1, and rounding lowers each of them by less than ``2**-192``.
 
     Args:
         count: the number of alternatives.

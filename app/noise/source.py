@@ -68,7 +68,7 @@ def below_from_words(bound: int, words: Callable[[int], list[int]]) -> int:
         ``bound - 1``.
 
     Raises:
-        InvariantError: ``bound`` is below 1, or the source never gives an integer below ``bound``.
+        InvariantError: ``bound`` is below 1, or none of 256 drawn integers is below it.
 
     """
     invariant(bound >= 1, "a uniform draw needs a bound of at least 1")
@@ -101,7 +101,7 @@ def permutation_from_keys(
         The positions ``0 .. count - 1`` in random order, shape ``(count,)``.
 
     Raises:
-        InvariantError: the source never gives distinct keys.
+        InvariantError: the keys were drawn 256 times, and two of them were equal each time.
 
     """
     for _ in range(REJECTIONS_MAX):

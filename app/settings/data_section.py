@@ -280,7 +280,9 @@ class DataSettings(Section):
         return PersonColumn(name=self.person, key=key, missing=missing, count=self.persons)
 
     def id_column(self, key: bytes) -> PersonColumn | None:
-        """Return the column of row identifiers, as if rows were persons; None without this column.
+        """Return the column that has an identifier of each row; None if there is none.
+
+        Its type is the one of a column that names persons.
 
         Args:
             key: the secret key of the hashes that replace the identifiers.

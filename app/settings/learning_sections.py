@@ -49,8 +49,8 @@ Cells = Annotated[
 class HypothesesSettings(Section):
     """``[hypotheses]``: the public class of rules for relabelling rows and for learners; optional.
 
-    The section is required if an ensemble answers, if there are statistics, and if a classifier is
-    drawn from a class of rules that ``[classifier]`` does not name.
+    The section may be left out if no ensemble answers, there are no statistics, and no classifier
+    is drawn from a class of rules that only this section names.
     """
 
     kind: Annotated[
@@ -310,9 +310,8 @@ class StudentSettings(Section):
     def inherit(self, learner: LearnerSettings) -> LearnerSettings:
         """Return the section, with the estimator of ``[learner]`` if none is set here.
 
-        Without an estimator, a student model is always trained by the training rule ``canonical``,
-        which finds the rule of the class with the fewest errors, whatever training rule
-        ``[learner]`` sets for the chunks.
+        Without an estimator, the student model is the rule of the class of ``[hypotheses]`` that
+        has the fewest errors, whatever learner ``[learner]`` sets for the chunks.
         """
         if self.rule is None and self.estimator is None and learner.estimator is not None:
             return learner.model_copy(update={"packed": True, "rows_max": None})

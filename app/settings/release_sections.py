@@ -213,7 +213,7 @@ class PrivacySettings(Section):
 
 
 class AnswersSettings(Section):
-    """``[answers]``: how the models answer, how many queries they answer, and what follows."""
+    """``[answers]``: how the models answer, how many queries, and what follows the last answer."""
 
     mechanism: Annotated[
         str,
@@ -329,5 +329,9 @@ class AnswersSettings(Section):
 
     @property
     def sequels(self) -> dict[str, Successor]:
-        """Return what may follow the models' last answer, by the settings that say so."""
+        """Return what follows the models' last answer, as the settings name it.
+
+        The keys are ``after``, for the last answer that ``queries`` allows, and ``on_cutoff``, for
+        the last unstable answer that ``cutoff`` allows.
+        """
         return {"after": self.after, "on_cutoff": self.on_cutoff}

@@ -21,7 +21,7 @@ from app.settings.field_types import (
 
 
 class LedgerSettings(Section):
-    """``[ledger]``: the database that stores entries, answers and private state."""
+    """``[ledger]``: the database of the entries, the answers, and the secrets of the release."""
 
     url: Annotated[
         Address,

@@ -184,12 +184,14 @@ def why_sum(
 ) -> str:
     """Return the first condition of a joint privacy account that is not met; empty if all are.
 
+    Without a joint account the shares of epsilon of all mechanisms are added up.
+
     Args:
         privacy: the shares of epsilon, and the rule that sets the noise.
         answers: the settings of the answers, with their mechanism.
         learner: the method that learns the published classifier; None if the classifier has no
             share.
-        class_count: the number L of labels.
+        class_count: the number of labels.
         has_public_grid: whether the class of rules for relabelling is fixed by public choices.
 
     """
@@ -422,8 +424,8 @@ def check_statistics(
 ) -> None:
     """Check the statistics' class of rules, feature tests, and that the accuracy is not set twice.
 
-    The section ``[statistics]`` sets the accuracy itself or, by ``updates``, the number of noisy
-    counts by which the statistics table is corrected, but not both.
+    The section ``[statistics]`` sets the accuracy of the statistics table or ``updates``, the
+    largest number of rules whose counts get noise of their own, but not both.
 
     Args:
         written: the section itself.

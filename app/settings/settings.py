@@ -226,7 +226,7 @@ class Settings(Section):
 
     @property
     def published(self) -> HypothesesSettings:
-        """Return the hypothesis class of ``[classifier]``, completed from ``[hypotheses]``.
+        """Return the class of rules of ``[classifier]``, with absent keys from ``[hypotheses]``.
 
         If ``[classifier]`` does not set ``bins``, the public ``thresholds`` of features are used as
         its lists of thresholds.
@@ -253,18 +253,15 @@ class Settings(Section):
         """Return the rule of privacy accounting: as configured, or a new release's default.
 
         With ``sum`` the shares of epsilon of all mechanisms add up. With ``joint`` relabelling,
-        answers and classifier have one joint budget. The default is ``joint`` if its conditions are
-        met, except in these cases:
+        answers and classifier have one joint budget. The default is ``joint`` if the conditions of
+        a joint budget are met (:attr:`why_sum`), except in these cases:
 
-        * with generations, or if neither relabelling nor the classifier has a share;
-        * with statistics: their table is outside the joint budget, so it is drawn before the first
-          answer or after the classifier, which a halted release may never draw;
-        * at a large epsilon, because rules are drawn with rounded probabilities, and in a joint
-          budget the cost of this rounding is multiplied by e to the power of the whole epsilon;
-        * with noisy gradient descent at a large delta, because the cost of the descent in a joint
-          budget may then exceed its share;
-        * with calibration ``certified``, because in a joint budget its classifier is drawn only
-          after the models' last answer.
+        * the release has generations;
+        * neither relabelling nor the classifier has a share of epsilon;
+        * statistics have a share of epsilon;
+        * epsilon is above 50;
+        * delta is above 0.001, and the classifier is learned by noisy gradient descent;
+        * the calibration is ``certified``.
         """
         if self.privacy.accounting is not None:
             return self.privacy.accounting
@@ -285,7 +282,7 @@ class Settings(Section):
 
     @property
     def why_sum(self) -> str:
-        """Return the first condition of a joint privacy account that is not met; empty if all are.
+        """Return the first reason why there can be no joint privacy account; empty if there can.
 
         A joint privacy account is one budget for relabelling, answers and classifier together.
         """
@@ -299,7 +296,7 @@ class Settings(Section):
 
     @property
     def taught(self) -> LearnerSettings:
-        """Return the learner of the student model, completed from ``[learner]``."""
+        """Return the learner of the student model, with absent keys from ``[learner]``."""
         return self.student.inherit(self.learner)
 
     @property
@@ -309,7 +306,7 @@ class Settings(Section):
 
     @property
     def covered(self) -> HypothesesSettings:
-        """Return the hypothesis class of ``[statistics]``, completed from ``[hypotheses]``."""
+        """Return the class of rules of ``[statistics]``, with absent keys from ``[hypotheses]``."""
         return self.statistics.inherit(self.hypotheses)
 
 

@@ -134,10 +134,10 @@ class PublicRuns:
     Rows are compared with the points block by block. A run that crosses two blocks is not found.
 
     Attributes:
-        known: the sorted hashes of the distinct points and, for each length, sorted numbers of
-            which each identifies one distinct run.
-        codes: the index in ``known`` of each point and, for each length, of the run that starts at
-            each point.
+        known: a sorted array with a hash of each distinct point and, for each length of a run, a
+            sorted array with a number for each distinct run of this length.
+        codes: for each array of ``known``, the index in it of each point, or of the run that starts
+            at each point.
 
     """
 
@@ -193,7 +193,7 @@ class PublicRuns:
         """Refuse points that are the private rows, as :func:`refuse_source_rows` does.
 
         Args:
-            overlap: the overlap of the points with all private rows.
+            overlap: the points and runs that occur among the private rows.
             row_count: the number of private rows.
             warn: a function that is called with a warning for the operator if some points equal a
                 row. The warning has their share, which is private.

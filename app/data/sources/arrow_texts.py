@@ -61,7 +61,10 @@ class ArrowTexts(Texts):
         return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))
 
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return the distinct texts of several columns, and each text's index, column by column."""
+        """Return the distinct texts of this column and others together.
+
+        The result also has the index of each text among the distinct ones, column by column.
+        """
         arrays = [each._array for each in (self, *others) if isinstance(each, ArrowTexts)]  # noqa: SLF001 -- its own
         coded = pa.chunked_array(arrays).dictionary_encode().combine_chunks()
         return Values(_texts(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False))

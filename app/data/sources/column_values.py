@@ -93,7 +93,10 @@ class Texts(ABC):
 
     @abstractmethod
     def distinct_with(self, others: Sequence[Texts]) -> Values:
-        """Return the distinct texts of several columns, and each text's index, column by column."""
+        """Return the distinct texts of this column and others together.
+
+        The result also has the index of each text among the distinct ones, column by column.
+        """
 
     @abstractmethod
     def places(self, names: Sequence[str]) -> NDArray[np.intp]:

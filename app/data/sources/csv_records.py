@@ -147,9 +147,9 @@ def without_mark(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
 def record_borders(read: Callable[[int], bytes], separator: str, *, step: int) -> tuple[int, ...]:
     """Return byte offsets at which records start, at least ``step`` bytes apart.
 
-    A line end is the end of a record if the quotes before it are balanced: as many begin fields as
-    end fields. This is known if every quote begins a field, ends a field, or is one of two quotes
-    side by side. Otherwise the only offset is 0.
+    A line end within a quoted field is not the end of a record. If a quote of the file neither
+    begins nor ends a field, and is not one of two quotes side by side, the only offset is 0,
+    because it is then unknown which fields are quoted.
 
     Args:
         read: a function that returns at most a given number of further bytes of a UTF-8 CSV file,
@@ -217,7 +217,7 @@ def divides_alike(body: bytes, separator: str) -> bool:
     no field can be longer than Python's reader accepts.
 
     Args:
-        body: bytes of records, which are whole records if the quotes are as described.
+        body: the bytes of some consecutive records.
         separator: the character between fields.
 
     """

@@ -9,8 +9,9 @@ processes, so that each process has whole chunks.
   ``fingerprint_sums.py`` computes the fingerprint of the rows, as a sum over all rows.
 * ``person_numbers.py`` combines the persons of all parts: a number for each person, and the number
   of the person's rows.
-* ``placed_rows.py`` assigns packed rows to chunks, with their new labels.
-* ``chunk_samples.py`` takes a sample of each chunk, for learners that are trained on rows.
+* ``placed_rows.py`` assigns packed rows to chunks, and relabels them if relabelling is configured.
+* ``chunk_samples.py`` takes a sample of each chunk, for learners that are trained on rows instead
+  of counts.
 * ``part_counts.py`` has the counts from which trees are trained or drawn.
 * ``engine.py`` has the interface of an engine, which reads and counts parts. ``local_engine.py``
   does it in threads of this process, and ``dask_engine.py`` on the workers of a cluster.

@@ -48,8 +48,7 @@ class ChunkSamples:
         labels: the class index of each row in the source, int64, shape ``(rows,)``.
         slots: the slot of each row, or of its person, int64, shape ``(rows,)``.
         positions: the index of each row among all rows of the source, int64, shape ``(rows,)``.
-        summary: the sizes, value ranges and hashes of the part from which the rows were taken; if
-            they were taken from several parts, of one of these parts.
+        summary: the sizes, value ranges and hashes of a part from which rows were taken.
 
     """
 
@@ -255,10 +254,10 @@ class SampleFit:
     secret: bytes = field(repr=False)
 
     def of(self, samples: ChunkSamples) -> bytes:
-        """Return one trained model per chunk, as the bytes of an ensemble.
+        """Return one trained model per chunk, all of them serialised together as bytes.
 
         Args:
-            samples: sampled rows that include all those of the chunks, sorted by slot.
+            samples: sampled rows, sorted by slot, that include the sample of each of the chunks.
 
         """
         own = self.sampling.cut(samples, self.chunks)

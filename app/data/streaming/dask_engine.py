@@ -6,7 +6,7 @@ trained models. A worker computes a pure function of the source. Therefore, if a
 cluster computes its results again on another worker.
 
 A task costs the scheduler about a millisecond, even if it does little. Therefore one message
-requests all parts, and one task counts in all parts that a thread of a worker has in memory.
+requests all parts, and one task counts the rows of all parts that a worker's thread has in memory.
 """
 
 from __future__ import annotations

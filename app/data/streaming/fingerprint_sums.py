@@ -7,8 +7,8 @@ sum and of the numbers of rows and columns, under the fingerprint's key. It depe
 how often each occurs, but not on their order, and reveals nothing about them.
 
 If a column names persons, the keyed digest of the row's person is used as the initial vector, and
-the hashes have another key. The hash is then that of the row and one more block in front of it.
-Since AES is a permutation, two persons have the same block only if they have the same digest.
+the hashes have another key. This has the same effect as one more block in front of the row, which
+differs between persons.
 """
 
 from __future__ import annotations

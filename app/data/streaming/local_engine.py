@@ -115,7 +115,7 @@ class LocalEngine:
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Return the single part of the rows unchanged, since it has the rows of all chunks.
+        """Return the only part of the rows unchanged, since it has all rows, and so whole chunks.
 
         Args:
             cut: not used.

@@ -159,7 +159,7 @@ class LabelCounts:
 
 @dataclass(frozen=True, slots=True)
 class Tallying:
-    """The sum of a function of one row over all rows, from which a hypothesis can be drawn.
+    """The sum, over all rows, of a given function of a row; a hypothesis is drawn from the sum.
 
     Attributes:
         tally: returns the sum of the function over some encoded rows with their labels, as
@@ -367,7 +367,7 @@ def draw_counting(
 
 @dataclass(frozen=True, slots=True)
 class PlacedCodes:
-    """The rows of some chunks; a slice of them is encoded for a hypothesis class when it is taken.
+    """A sequence of packed rows; a slice is encoded for a hypothesis class when it is taken.
 
     Attributes:
         placed: packed rows, sorted by chunk.

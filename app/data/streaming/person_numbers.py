@@ -1,9 +1,10 @@
 """The persons of rows that are read in parts: keyed digests, numbers and numbers of rows.
 
 The rows of a person may be in several parts (files of the source, or sections of files). Each part
-is summarised by the distinct digests of its persons, and the number of rows of each. From these
-summaries, in any order, every person gets a number, by the order of the digests, and its number of
-rows in all parts. In sums, each row has a weight of about 1 / (number of rows of its person).
+is summarised by the distinct digests of its persons, and the number of rows of each. The summaries
+are combined in any order. Then the persons are numbered in the order of their digests, and the rows
+of each person in all parts are counted. In sums, each row has a weight of about 1 / (number of rows
+of its person).
 """
 
 from __future__ import annotations
@@ -121,7 +122,10 @@ class NumberedPersons:
         return len(self.row_counts)
 
     def of_parts(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Return each part's persons by number, and each person's number of rows in all parts."""
+        """Return for each part the numbers of its persons, and their numbers of rows.
+
+        The rows of a person are counted in all parts together.
+        """
         return [(numbers, self.row_counts[numbers]) for numbers in self.by_part]
 
 

@@ -82,7 +82,7 @@ class PlacedRows:
 
 
 def put_together(placed: list[PlacedRows]) -> PlacedRows:
-    """Return all rows, sorted by chunk, of several sets of rows of the same chunks."""
+    """Return the rows of several objects, all for the same chunks, as one, sorted by chunk."""
     counts = np.sum([np.diff(each.offsets) for each in placed], axis=0)
     offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
     free, places = offsets[:-1].copy(), []

@@ -246,7 +246,7 @@ class StreamedRows:
     def as_vectors(
         self, vectors: Callable[[NDArray[np.float64]], NDArray[np.int16]]
     ) -> Iterator[SumOfVectors]:
-        """Yield a function that returns the sum of any given function of one row over all rows.
+        """Yield a function that applies a given function to every row, and returns the sum.
 
         The rows are read again, and kept as integer vectors. Noisy gradient descent needs such a
         sum in every step.
