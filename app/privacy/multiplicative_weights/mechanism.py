@@ -1,7 +1,8 @@
-"""Query release with public data: one noisy table of mean outcomes for a class of rules.
+"""The statistics table: for each hypothesis of a class, a noisy count of rows that it labels 1.
 
-A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-(updates), in passes that test for smaller and smaller errors.
+A hypothesis is a rule that labels each row 0 or 1. The counts in the table are first estimated, and
+then corrected by a limited number of noisy counts (updates), in passes that test for smaller and
+smaller errors.
 
 **Algorithm.** A_PAP (Bassily, Cheu, Moran, Nikolov, Ullman, Wu 2020, Algorithm 3) with private
 multiplicative weights (Hardt and Rothblum 2010). The queries are the hypotheses in H~, which has

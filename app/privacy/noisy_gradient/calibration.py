@@ -79,10 +79,8 @@ def covers(
 ) -> bool:
     """Return whether normal noise keeps epsilon and delta if its mean moves; never wrongly true.
 
-    If simple bounds already decide the answer, the module's series is not computed: no noise covers
-    a very large separation q, the squared shift divided by the variance ``variance_ratio``, and if
-    ``epsilon > q/2``, the least delta at which the noise keeps epsilon is at most ``e^(-a/2)``,
-    where ``a = (epsilon - q/2)^2 / q``.
+    If simple bounds already decide the answer, the module's series is not computed. The mean moves
+    by the square root of ``squared_shift``, and the variance of the noise is ``variance_ratio``.
     """
     separation = squared_shift / variance_ratio
     if separation > SEPARATION_MAX * (epsilon + 1):
