@@ -104,7 +104,7 @@ class Draw:
         return max(normal, Draw(self.epsilon).divergence(alpha))
 
     def at_part(self, factor: Fraction) -> Draw:
-        """Return the draw with ``factor`` times its epsilon, and with the cost of that epsilon."""
+        """Return the draw as it would be with ``factor`` times its share of epsilon."""
         separation = self.squared_separation
         return replace(
             self,

@@ -9,12 +9,13 @@ at each distance) serves for all generations. Theorem A (calibration ``profile``
 account, from which every unstable answer takes the same price. The generation stops voting with the
 unstable answer that uses the account up, so the account is a counter.
 
-**Claim.** Consider a release in which all active generations (those that have joined and not
-stopped) vote on each query that models answer, and every unstable answer is charged to each of
-them. Take a generation whose account :func:`check` accepts, and which stops voting at its unstable
-answer number ``cutoff``. The outputs of the release are (epsilon, delta)-differentially private in
-every record of this generation, for any number of queries, generations and adaptive adversaries,
-under replacement of one record's whole history, which is all that its slot contains at any time.
+**Claim.** Consider a release in which all active generations (those that have begun to vote and
+have not stopped) vote on each query that models answer, and every unstable answer is charged to
+each of them. Take a generation whose account :func:`check` accepts, and which stops voting at its
+unstable answer number ``cutoff``. The outputs of the release are (epsilon, delta)-differentially
+private in every record of this generation, for any number of queries, generations and adaptive
+adversaries, under replacement of one record's whole history, which is all that its slot contains at
+any time.
 
 **Proof.** For a record, the other generations are part of the adversary. The proof is by induction
 over the unstable answers that the account of the record's generation still allows:

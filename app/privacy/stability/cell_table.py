@@ -5,9 +5,9 @@ votes that may change without changing the leading label. An answer is unstable 
 integer is below the threshold. If each public cell is answered once, every vector in it gets the
 same recorded answer, so one record can change at most two answers.
 
-The price ``ln R`` of a decision is its cost in the privacy proof: a decision with different votes
-on neighbouring data sets multiplies by at most ``R`` the moment (of order ``alpha``, the Renyi
-order) of the likelihood ratio of the outputs on two neighbouring data sets.
+The price ``ln R`` of a decision is its cost in the privacy proof: by a decision with different
+votes on two neighbouring data sets, the moment (of order ``alpha``, the Renyi order) of the
+likelihood ratio of the outputs grows at most by the factor ``R``.
 
 Claim: a decision is the answer given for one cell. Of any number of adaptive decisions, let at most
 ``DECISIONS_MOVED`` have different votes on neighbouring data sets. Let a mechanism make a decision

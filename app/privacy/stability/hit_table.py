@@ -4,9 +4,9 @@ A stability table has one threshold for each distance; the distance of a query i
 votes that may change without changing the leading label. An answer is unstable if a random 64-bit
 integer is below the threshold.
 
-The price ``ln R`` of an answer is its cost in the privacy proof: the answer multiplies by at most
-``R`` the moment (of order ``alpha``, the Renyi order) of the likelihood ratio of the outputs on two
-neighbouring data sets.
+The price ``ln R`` of an answer is its cost in the privacy proof. By the answer the moment (of order
+``alpha``, the Renyi order) of the likelihood ratio of the outputs on two neighbouring data sets
+grows at most by the factor ``R``.
 
 Claim: let a mechanism make the answer to a query at distance ``d`` "unstable" if a new uniform
 64-bit word is below ``thresholds[min(d, last)]``, ``last`` being the last index of the table, and

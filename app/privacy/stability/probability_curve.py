@@ -2,9 +2,9 @@
 
 The distance of a query is the number of votes that may change without changing the leading label.
 
-The price ``ln R`` of an answer is its cost in the privacy proof: the answer multiplies by at most
-``R`` the moment (of order ``alpha``, the Renyi order) of the likelihood ratio of the outputs on two
-neighbouring data sets.
+The price ``ln R`` of an answer is its cost in the privacy proof. By the answer the moment (of order
+``alpha``, the Renyi order) of the likelihood ratio of the outputs on two neighbouring data sets
+grows at most by the factor ``R``.
 
 The model approximates the integer table by which queries are answered. The search for this table
 starts from the model, and planning uses the model; no claim relies on it. A probability is stored
