@@ -122,9 +122,9 @@ class PublicNumbers:
         row_count: the public number n of rows; None if it is unknown, which counts as large.
         epsilon: the classifier's epsilon.
         number_count: the number of numeric features.
-        other_count: the number of other features: categorical features, except those to which the
-            configuration gives an empty list of feature tests, and numeric features to which it
-            gives an empty list.
+        other_count: the number of categorical features with feature tests, plus the number of
+            numeric features without. The configuration leaves a feature without feature tests by an
+            empty list.
         wants_ranking: whether the classifier is to rank queries.
 
     """

@@ -145,9 +145,10 @@ class AnswersAsked:
         return () if self.account is None else self.account.draws_at(epsilon)
 
     def epsilon_of(self, row: MechanismRegistration, epsilon: Fraction) -> Fraction:
-        """Return a mechanism's epsilon for answers: all of ``epsilon``, or what the draws leave.
+        """Return the epsilon for which a mechanism's noise is computed: what the draws leave.
 
-        The draws are of a relabelling rule and of a classifier, if they share the answers' budget.
+        The draws are those of a relabelling rule and of a classifier, if they share the answers'
+        budget. If ``row`` allows a joint account, ``epsilon`` is not reduced.
         """
         draws = () if row.may_share_account else self.draws_at(epsilon)
         return left_for_answers(epsilon, draws)
@@ -193,7 +194,7 @@ class State:
         return HitState(self.unstable_count, self.private_threshold_noise)
 
     def after(self, tested: HitState, *, answers: int = 1) -> State:
-        """Return the state after a number of further answers."""
+        """Return the state after more answers; ``tested`` has the new count of unstable ones."""
         return State(
             self.answered_count + answers,
             tested.hit_count,
@@ -285,8 +286,8 @@ class MechanismRegistration:
             it asks for one.
         open_account: opens the account of a batch of rows that has its own budget; None if all
             batches share the release's budget.
-        own_size: returns the number k of models that the mechanism prescribes; None for the public
-            rule.
+        own_size: returns the number k of models that the mechanism prescribes; None if the rule of
+            ``ensemble_size.py`` chooses k.
         refuse_size: raises an error if the n' sampled rows of n are too few for k chunks.
 
     """
@@ -354,7 +355,7 @@ def own(value: object, kind: type[OwnT]) -> OwnT:
 def step_of(
     test: Callable[..., tuple[HitState, bool]],
 ) -> Callable[..., tuple[State, int | None]]:
-    """Return a stability test as a step that releases the leading label of a stable query."""
+    """Return a function that answers a query by its leading label if a stability test passes."""
 
     def step(
         parameters: Answering, state: State, private_value: Tally, noise: NoiseSource

@@ -1,25 +1,24 @@
 """One privacy budget, by Renyi divergence, for a release's answers and random draws.
 
-The random draws in a joint privacy account are those of a relabelling rule and of a classifier,
-whose cost is computed together with that of the answers.
+A joint privacy account computes the cost of the answers together with the cost of the random draws:
+of a relabelling rule, and of a classifier.
 
 **Algorithm.** Composition of Renyi divergences at one order (Mironov 2017). The cost of the
 exponential mechanism is computed from its bounded range, the length of the interval that contains
 the logarithms of its likelihood ratios (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021).
 
 **Claim.** Let queries be answered by a table of probabilities, of an unstable answer or of a label.
-Let the table be made for Renyi order ``alpha`` and leave room for the divergences of the draws. The
-answers and the draws together are (epsilon, delta)-differentially private under replacement of one
-record, epsilon being that of the joint account, whenever the draws are made and whatever queries
-are asked.
+Let the table be made for Renyi order ``alpha``, and for what the divergences of the draws leave of
+the budget. The answers and the draws together are (epsilon, delta)-differentially private under
+replacement of one record, epsilon being that of the joint account, whenever the draws are made and
+whatever queries are asked.
 
 **Proof.** The induction of Theorem A (on tables of the probability of an unstable answer) also
 holds for the moment of the likelihood ratio of answers and draws together:
 ``app/privacy/budget/account_proof.md``.
 
 **Inputs and outputs.** In: shares of epsilon and a Renyi order, exact rationals, all public. Out:
-the logarithm of the moment (of order ``alpha``, of the likelihood ratio) that the draws use up,
-exact.
+an exact bound on the cost of the draws, ``alpha - 1`` times the sum of their Renyi divergences.
 
 **Utility.** A joint account never costs more than adding up the shares of answers and draws. At the
 Renyi order that suits the answers without draws, the divergence of a draw is at most the draw's
@@ -77,10 +76,10 @@ class Draw:
         epsilon: the draw's share of epsilon, which includes the cost of numerical error.
         has_bounded_range: whether all logarithms of the draw's likelihood ratios lie in one
             interval of length epsilon, and not only within distance epsilon of zero.
-        squared_separation: for a noisy gradient descent ``G^2``, the largest squared distance by
-            which one record moves it, in variances of its noise; None for another draw. If
-            ``has_bounded_range`` is true too, public numbers decide later whether the draw is a
-            descent or has a bounded range; it is charged the larger of both costs.
+        squared_separation: ``G^2`` for a noisy gradient descent, ``G`` being the distance by which
+            one record moves all its steps, in standard deviations of the noise; None for another
+            draw. If ``has_bounded_range`` is true too, public numbers decide later whether the draw
+            is a descent or has a bounded range; it is charged the larger of both costs.
 
     """
 
@@ -105,7 +104,7 @@ class Draw:
         return max(normal, Draw(self.epsilon).divergence(alpha))
 
     def at_part(self, factor: Fraction) -> Draw:
-        """Return the draw at ``factor`` times its epsilon, with ``squared_separation`` to match."""
+        """Return the draw as it would be with ``factor`` times its share of epsilon."""
         separation = self.squared_separation
         return replace(
             self,
@@ -142,7 +141,7 @@ class Draw:
 
 
 def log_moment(draws: Iterable[Draw], alpha: Fraction) -> Fraction:
-    """Return ``(alpha - 1)`` times the Renyi divergence of order alpha of all draws."""
+    """Return ``alpha - 1`` times the sum of all draws' Renyi divergences of order alpha."""
     return (alpha - 1) * sum((draw.divergence(alpha) for draw in draws), Fraction(0))
 
 

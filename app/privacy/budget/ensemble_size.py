@@ -1,5 +1,9 @@
 """The rule that chooses the number of models for ``ensemble = "auto"``, by public numbers.
 
+The distance of a query is the number of votes that may change without changing the leading label.
+
+The cutoff is the number of unstable answers after which the models stop.
+
 The rule reads only the number n of rows, the table of probabilities of unstable answers, and the
 configuration, so the number k of models reveals nothing about the rows:
 
@@ -19,10 +23,6 @@ The module also computes an approximate table of the probabilities of unstable a
 point, for planning. It takes a fifth of the time of the exact table, and its probabilities differ
 from the exact ones by about 1e-5 (a test compares them). No release relies on the approximate
 table.
-
-The distance of a query is the number of votes that may change without changing the leading label.
-
-The cutoff is the number of unstable answers after which the models stop.
 """
 
 from __future__ import annotations

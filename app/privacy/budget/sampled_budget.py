@@ -1,5 +1,8 @@
 """The budget of relabelling and answers, adjusted for the sample of rows that they use.
 
+Relabelling gives each private row the label that a privately drawn rule predicts, before the models
+are trained.
+
 A release charges a share of epsilon for relabelling and one for answers. Both run on one sample of
 ``q n`` of the n rows, the first rows of a uniform permutation. All computations on this sample,
 including the answers to an adaptive client, count as one algorithm.
@@ -12,9 +15,6 @@ privacy account, the budget is that of ``app.privacy.budget.account``. Proof: sa
 and Lemma L (the cost of relabelling if the set of hypotheses depends on the private rows),
 ``app/privacy/exponential/relabel_proof.md``. :func:`check` decides whether the claim holds, with
 every rounding on the safe side.
-
-Relabelling gives each private row the label that a privately drawn rule predicts, before the models
-are trained.
 """
 
 from __future__ import annotations

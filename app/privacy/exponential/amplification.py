@@ -1,5 +1,8 @@
 """The privacy cost of an algorithm on sampled, relabelled or repeated rows.
 
+Relabelling gives each private row the label that a privately drawn rule predicts, before the models
+are trained.
+
 Claim: each function converts the cost of an inner algorithm to the cost of the whole algorithm, or
 the cost of the whole to that of the inner one, under replacement of one record. The inner algorithm
 may answer an adaptive client. For a fixed deterministic client its whole transcript is a randomised
@@ -7,9 +10,6 @@ function of its rows, and a client with random coins is an average over such cli
 
 All numbers are computed in decimals of many digits; a cost is rounded up, and a permitted cost is
 rounded down. Proofs: ``app/privacy/exponential/relabel_proof.md``.
-
-Relabelling gives each private row the label that a privately drawn rule predicts, before the models
-are trained.
 """
 
 from __future__ import annotations
@@ -125,7 +125,10 @@ def unsampled_epsilon(*, epsilon: Fraction, rate: Fraction) -> Fraction:
 
 
 def sampling_holds(*, inner_epsilon: Fraction, rate: Fraction, epsilon: Fraction) -> bool:
-    """Return whether ``1 + q (e^inner - 1) <= e^epsilon``, never wrongly true by rounding.
+    """Return whether an algorithm on a sample costs at most ``epsilon`` over all rows.
+
+    The exact condition is ``1 + q (e^inner - 1) <= e^epsilon``; rounding never makes the result
+    wrongly true.
 
     Args:
         inner_epsilon: the epsilon ``inner`` of the algorithm on its sample, at least 0.

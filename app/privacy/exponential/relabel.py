@@ -9,15 +9,11 @@ labelling that the class allows on the private rows themselves, the rows' dichot
 delta_inner)-private in the relabelled rows. Then the algorithm on rows relabelled here is (epsilon
 + epsilon_inner, delta + delta_inner)-private in the original rows. With a public class, (epsilon,
 delta) is the charge of the exponential mechanism, and the hypothesis could be released. With the
-rows' own dichotomies and the exponential mechanism at parameter t, epsilon is 2 ln(L - 1 + e^(t/2))
-+ 4 eta, L being the number of labels and e^(+-eta) the error of a weight, and delta is (1 + e^E) v
-(Lemma L), E being epsilon + epsilon_inner and v the total variation distance that rounding the
-weights to integers (truncation) causes in the draw. In this case only functions of the relabelled
-rows are covered, so the hypothesis is never released.
+rows' own dichotomies, epsilon and delta are those of Lemma L in the proof, and include the cost of
+rounding the weights to integers (truncation). In this case only functions of the relabelled rows
+are covered, so the hypothesis is never released.
 
-**Proof.** Adaptive composition. Lemma L pools the dichotomies of the rows that both neighbouring
-data sets share. Both arguments are made for the transcript of one fixed client:
-``app/privacy/exponential/relabel_proof.md``.
+**Proof.** Adaptive composition and Lemma L: ``app/privacy/exponential/relabel_proof.md``.
 
 **Inputs and outputs.** ``private_value``: encoded rows, in the form from which the hypotheses of
 the class compute labels (for trees, the outcomes of feature tests), all at once or part by part, n
@@ -30,15 +26,12 @@ hypothesis and labels int64 (n,).
 different chunks agree more often.
 
 **Deviations.** A public class is an addition to the paper, at the charge of the exponential
-mechanism. The printed bound (4, 4 e delta) at parameter 1 is loose and is replaced by the exact
-bound. The costs of numerical error and truncation are charged, by bounds that are public.
+mechanism. The bound that the paper prints is loose and is replaced by the exact bound. The costs of
+numerical error and truncation are charged, by bounds that are public.
 
 **Raises.** ``InvariantError``: the share does not exceed the cost of Lemma L or of numerical error,
 or there are so many dichotomies that truncation exceeds ``delta_truncation``; also the errors of
 ``app.privacy.exponential.mechanism``.
-
-Relabelling gives each private row the label that a privately drawn rule predicts, before the models
-are trained.
 """
 
 from __future__ import annotations

@@ -227,9 +227,10 @@ def weighed_rows(
 ) -> NDArray[np.float64]:
     """Return the weight of an error on each row, at most the row's own weight.
 
-    It is the row's own weight times the weight of its label, which ``label_weights`` has times
-    :data:`WEIGHT_UNITS`. The result is rounded down to a multiple of ``1 / WEIGHT_UNITS``, so that
-    sums are exact and the results for one person's rows add up to at most 1.
+    It is the row's own weight times the weight of its label; ``label_weights`` contains the labels'
+    weights multiplied by :data:`WEIGHT_UNITS`. The result is rounded down to a multiple of ``1 /
+    WEIGHT_UNITS``, so that sums are exact and the results for one person's rows add up to at most
+    1.
     """
     whole = np.array(label_weights, dtype=np.int64)[labels]
     if private_weights is not None:

@@ -2,8 +2,8 @@
 
 **Algorithm.** A_SSPP (Nandi and Bassily 2020, Algorithm 7; Alon, Bassily, Moran 2019).
 
-**Claim.** (epsilon, delta_truncation)-differentially private in the private rows; the public points
-are not protected.
+**Claim.** (epsilon, delta_truncation)-differentially private in the private rows, delta_truncation
+being a bound on the cost of rounding weights to integers; the public points are not protected.
 
 **Proof.** Public data fix the hypothesis class, from which the exponential mechanism draws:
 ``app/privacy/exponential/semi_private_proof.md``.

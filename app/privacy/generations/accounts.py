@@ -1,21 +1,24 @@
 """The number of unstable answers for which each added batch of rows can pay.
 
+A generation is one such batch. Its privacy account is the part of its budget that unstable answers
+use up, at a fixed price for each.
+
 **Algorithm.** Corollary G1 of the proof: one stability table (the probability of an unstable answer
-at each distance) serves for all generations, the batches of rows. Theorem A (calibration
-``profile``) or Theorem C (calibration ``certified``) proves the table private. A generation with
-its own budget has a privacy account, from which every unstable answer takes the same price. The
-generation stops voting with the unstable answer that uses the account up, so the account is a
-counter.
+at each distance) serves for all generations. Theorem A (calibration ``profile``) or Theorem C
+(calibration ``certified``) proves the table private. A generation with its own budget has a privacy
+account, from which every unstable answer takes the same price. The generation stops voting with the
+unstable answer that uses the account up, so the account is a counter.
 
-**Claim.** Consider a release in which all active generations (those that have joined and not
-stopped) vote on each query that models answer, and every unstable answer is charged to each of
-them. Take a generation whose account :func:`check` accepts, and which stops voting at its unstable
-answer number ``cutoff``. The outputs of the release are (epsilon, delta)-differentially private in
-every record of this generation, for any number of queries, generations and adaptive adversaries,
-under replacement of one record's whole history, which is all that its slot contains at any time.
+**Claim.** Consider a release in which all active generations (those that have begun to vote and
+have not stopped) vote on each query that models answer, and every unstable answer is charged to
+each of them. Take a generation whose account :func:`check` accepts, and which stops voting at its
+unstable answer number ``cutoff``. The outputs of the release are (epsilon, delta)-differentially
+private in every record of this generation, for any number of queries, generations and adaptive
+adversaries, under replacement of one record's whole history, which is all that its slot contains at
+any time.
 
-**Proof.** For a record, the other generations are part of the adversary. The induction, on a Renyi
-divergence, is over the rest of its generation's account:
+**Proof.** For a record, the other generations are part of the adversary. The proof is by induction
+over the unstable answers that the account of the record's generation still allows:
 ``app/privacy/generations/accounts_proof.md``.
 
 **Inputs and outputs.** In: the table's thresholds, 64-bit integers, and a generation's epsilon and
@@ -31,15 +34,6 @@ for the smallest budget.
 
 **Raises.** ``ConfigurationError``: a budget that pays for no unstable answer. ``InvariantError``:
 an account that does not satisfy the theorem.
-
-A batch of rows is a generation, and pays from its own budget for the unstable answers on which it
-votes.
-
-A generation's privacy account is the part of its budget that unstable answers use up, at a fixed
-price for each.
-
-The stability table of Theorem C is proved private by a numeric certificate
-(``app/privacy/stability/certified/certificate.py``).
 """
 
 from __future__ import annotations
@@ -85,9 +79,9 @@ class ProfileAccount:
         delta: the generation's share of delta for answers.
         cutoff: T_g, the number of unstable answers after which the generation stops voting.
         alpha: alpha_g, the generation's order of Renyi divergence.
-        ln_ratio: the price of one unstable answer, B_g / T_g, where B_g is the largest value that
-            the budget allows for the logarithm of the moment, of order alpha_g, of the likelihood
-            ratio of the outputs on two neighbouring data sets.
+        ln_ratio: the price of one unstable answer: the largest value that the budget allows for the
+            logarithm of the moment, of order alpha_g, of the likelihood ratio of the outputs on two
+            neighbouring data sets, divided by T_g.
         delta_release: the part of delta that covers the release of a label that differs between two
             neighbouring data sets.
         delta_svt: the part of delta that covers the unstable answers.

@@ -1,5 +1,8 @@
 """A label for each public cell from all batches of rows, by sums of noisy label counts.
 
+A slot is the fixed place of one row, or of the rows of one person. The number of slots is public,
+and a slot may be empty.
+
 Counts are integers in units of ``1 / unit_count`` record, so that fractional weights of rows are
 counted exactly. The private state is what a release must keep and never shows.
 
@@ -8,9 +11,9 @@ counts of labels in each cell, once, when the generation (a batch of rows) is ap
 a cell is always the one with the largest sum of noisy counts over generations.
 
 **Claim.** The noisy counts of a generation are epsilon_r-differentially private under replace-one
-in the generation's rows. Rows of any generation may be relabelled by any labelling computed from
-such counts, at any time and without further cost (Lemma 3 of the proof), provided that the cells
-are public.
+in the generation's rows, epsilon_r being the share of epsilon that is charged for the counts. Rows
+of any generation may be relabelled by any labelling computed from such counts, at any time and
+without further cost (Lemma 3 of the proof), provided that the cells are public.
 
 **Proof.** One record moves a generation's counts by two in sum, and a labelling is a function of
 noisy counts: ``app/privacy/generations/pooled_labels_proof.md``.
@@ -31,9 +34,6 @@ is from the exact discrete Laplace distribution on integers.
 
 **Raises.** ``InvariantError``: parameters out of range, more rows than the generation has slots, or
 stored counts of a wrong shape.
-
-A slot is the fixed place of one row, or of the rows of one person. The number of slots is public,
-and a slot may be empty.
 """
 
 from __future__ import annotations

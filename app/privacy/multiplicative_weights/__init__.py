@@ -1,6 +1,10 @@
-"""Private query release with public data: a noisy table of mean outcomes of rules, for statistics.
+"""The statistics table: for each rule of a public class, a noisy count of the rows it labels 1.
 
-* ``mechanism.py`` draws the table by private multiplicative weights.
-* ``calibration.py`` finds the noise, the number of updates (corrections of the table by a noisy
-  count), and the threshold of the error above which a count is corrected.
+A rule gives each row the label 0 or 1, and the table is published once. It is drawn by private
+multiplicative weights: all counts are first estimated, and the estimates that are most wrong are
+corrected by noisy counts of rows.
+
+* ``mechanism.py`` draws the table.
+* ``calibration.py`` finds the size of the noise, the number of corrections, and the error above
+  which an estimate is corrected.
 """

@@ -1,10 +1,11 @@
 """The noise, threshold and number of updates of a query release.
 
-A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-(updates), in passes that test for smaller and smaller errors. The paper is Bassily, Cheu, Moran,
-Nikolov, Ullman, Wu 2020; its ``alpha`` is the accuracy target of the table. A query is the number
-of the n rows that a hypothesis labels 1; a query whose count in the table has too large an error
-fails a noisy test, and is then counted with noise.
+A query release publishes a table of counts, one for each hypothesis. The counts are first
+estimated, and then corrected by a limited number of noisy counts (updates), in passes that test for
+smaller and smaller errors. The paper is Bassily, Cheu, Moran, Nikolov, Ullman, Wu 2020; its
+``alpha`` is the accuracy target of the table. A query is the number of the n rows that a hypothesis
+labels 1; a query whose count in the table has too large an error fails a noisy test, and is then
+counted with noise.
 
 Claim: take the mechanism of ``app.privacy.multiplicative_weights.mechanism`` with U updates,
 threshold noise of scale ``b1``, test noise of scale ``b2`` and noise of scale ``s`` on each noisy
@@ -228,11 +229,10 @@ def calibrate_accuracy(
 def balanced_update_count(budget: QueryReleaseBudget) -> int:
     """Return the largest number of updates that improve the table by more than their noise.
 
-    With few updates errors remain, and many updates need more noise. The result is the largest
-    number U of updates, from a fixed list of numbers, at which ``threshold + L``, L being a bound
-    on the noise of a test, is at most a sixth of ``n sqrt(ln C / 2U)``; this is the error that
-    remains after U updates in the worst case, n being the number of rows and C that of cells. It is
-    at least 1. The choice is a function of public numbers, and no promise relies on it.
+    With few updates errors remain, and many updates need more noise. The result is at least 1, and
+    is chosen from a fixed list by public numbers only: for each number of updates the error by
+    noise is compared with the error that remains after so many updates in the worst case. No
+    promise relies on the choice.
     """
     chosen = 1
     for updates in _ladder(budget):

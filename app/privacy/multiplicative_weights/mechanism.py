@@ -1,7 +1,8 @@
-"""Query release with public data: one noisy table of mean outcomes for a class of rules.
+"""The statistics table: for each hypothesis of a class, a noisy count of rows that it labels 1.
 
-A table of counts, one for each hypothesis, is corrected by a limited number of noisy counts
-(updates), in passes that test for smaller and smaller errors.
+A hypothesis is a rule that labels each row 0 or 1. The counts in the table are first estimated, and
+then corrected by a limited number of noisy counts (updates), in passes that test for smaller and
+smaller errors.
 
 **Algorithm.** A_PAP (Bassily, Cheu, Moran, Nikolov, Ullman, Wu 2020, Algorithm 3) with private
 multiplicative weights (Hardt and Rothblum 2010). The queries are the hypotheses in H~, which has
@@ -23,19 +24,18 @@ in total, secret. If a column names persons it is float64 (C,), the sum of the r
 ``Table``, public: for every query the number of rows, or persons, that it labels 1.
 
 **Utility.** Unless noise exceeds its bound, every count is within t + L rows after the pass that
-tests for errors of t rows, L being the bound on a test's noise. Let U be the number of updates, let
-``threshold`` be the error in rows for which the last pass tests, and let ``a`` be
-``(threshold - L - 1/2) / n``. If ``2 U a^2 > ln C``, all passes are completed.
+tests for errors of t rows, L being the bound on a test's noise. With enough updates all passes are
+completed (``calibration.py``).
 
-**Deviations.** A query is (1+h)/2 at accuracy alpha/4, alpha being the paper's accuracy target and
-h the hypothesis with values -1 and +1, since the mean of h itself would move by 2/n, which the
-paper misses. Each query has one integer test in place of two. The noise of tests and of the U noisy
-counts is discrete and exact, and epsilon is composed exactly. Queries are tested in passes for
-smaller and smaller errors, so that the U updates are first used for large errors. An update moves
-the query's count in the table to the nearest value that the noisy count proves possible, which
-improves the table at least as much as a step of fixed size. After update U the table keeps all
-counts tested so far, and says how many passes are complete. n is public. If rows are weighted, each
-count is rounded to whole persons.
+**Deviations.** A query is the number of rows that a hypothesis labels 1. The paper's query, the
+mean of the values -1 and +1, moves by 2/n if one row is replaced, which the paper misses. Each
+query has one integer test in place of two. The noise of tests and of noisy counts is discrete and
+exact, and epsilon is composed exactly. Queries are tested in passes for smaller and smaller errors,
+so that the updates are first used for large errors. An update moves the query's count in the table
+to the nearest value that the noisy count proves possible, which improves the table at least as much
+as a step of fixed size. After the last update the table keeps all counts tested so far, and says
+how many passes are complete. n is public. If rows are weighted, each count is rounded to whole
+persons.
 
 **Raises.** ``InvariantError``: parameters out of range, or counts that do not add up to n rows, or
 persons, in C cells.

@@ -13,15 +13,8 @@ Two normal distributions with the same deviation, whose means are ``mu`` deviati
 
     F(mu/2 - epsilon/mu) - e^epsilon F(-mu/2 - epsilon/mu) <= delta
 
-F being the standard normal distribution function. With ``q = mu^2`` and the series
-``U(y) = 1 + y/3 + y^2/(3 5) + ...``, which gives ``F(x) = 1/2 + x U(x^2) e^(-x^2/2) / sqrt(2 pi)``
-for every x, the left side is::
-
-    e^(-a/2) ((epsilon + q/2) U(b) - (epsilon - q/2) U(a)) / sqrt(2 pi q) - (e^epsilon - 1)/2
-
-where ``a = (epsilon - q/2)^2 / q`` and ``b = (epsilon + q/2)^2 / q`` are rational. It is computed
-in decimals, with additional digits in place of those that are lost in the differences, and a bound
-on all rounding errors is added. Proof: ``app/privacy/noisy_gradient/proof.md``.
+F being the standard normal distribution function. The left side is computed in decimals with
+enough digits, and a bound on all rounding errors is added; the proof gives the formula.
 """
 
 from __future__ import annotations
@@ -79,10 +72,8 @@ def covers(
 ) -> bool:
     """Return whether normal noise keeps epsilon and delta if its mean moves; never wrongly true.
 
-    If simple bounds already decide the answer, the module's series is not computed: no noise covers
-    a very large separation q, the squared shift divided by the variance ``variance_ratio``, and if
-    ``epsilon > q/2``, the least delta at which the noise keeps epsilon is at most ``e^(-a/2)``,
-    where ``a = (epsilon - q/2)^2 / q``.
+    If simple bounds already decide the answer, the exact condition is not computed. The mean moves
+    by the square root of ``squared_shift``, and the variance of the noise is ``variance_ratio``.
     """
     separation = squared_shift / variance_ratio
     if separation > SEPARATION_MAX * (epsilon + 1):

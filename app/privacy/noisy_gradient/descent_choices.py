@@ -60,13 +60,12 @@ class DescentChoice:
     Attributes:
         step_count: the number of steps, all with the same noise.
         rate: the length of a step, as a multiple of the mean gradient.
-        length: the length to which row vectors are clipped, as a multiple of half the root mean
-            square length of the public points' vectors; for a kernel score as a multiple of their
-            median length.
-        ridge: sets the size of a constant that is added to the curvature of the loss in each
-            direction, so that noise does not dominate a direction. The constant is ``ridge`` times
-            the variance of the noise times the number of directions whose curvature is not small
-            beside the constant.
+        length: the length to which row vectors are clipped, as a multiple of a typical length of
+            the public points' vectors: half their root mean square length or, for a kernel score,
+            their median length.
+        ridge: a factor of the constant that is added to the curvature of the loss in every
+            direction, so that noise does not dominate where the curvature is small; more noise
+            needs a larger constant.
 
     """
 

@@ -23,10 +23,8 @@ cost of rounding that is charged: ``app/privacy/noisy_gradient/proof.md``.
 (``app/data/persons.py``), int64 (n,), secret. Out: ``Weights`` of the public coordinates, which
 become public when a caller that charged for them publishes them.
 
-**Utility.** Each coordinate of a mean gradient has noise of standard deviation sqrt(c v / a_t + 16)
-/ (n unit WHOLE). Here c v / a_t + 16 is the noise variance of step t (``calibration.py``), and
-``unit`` and ``WHOLE`` are constants of the rounding. The mean of the later iterates has less noise
-than the last iterate.
+**Utility.** The noise in each coordinate of a mean gradient has the standard deviation
+``Parameters.step_deviation``. The mean of the later iterates has less noise than the last iterate.
 
 **Deviations.** A row adds an integer vector: its coordinates and its residual are rounded to
 multiples of public constants before they are multiplied, and sums and noise are exact, so no

@@ -117,10 +117,8 @@ def variance_covers(
 def gaussian_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return the Renyi order at which the least Gaussian noise keeps a budget.
 
-    The logarithm of the left side of the module's first condition is convex in alpha, so it is
-    smallest where its derivative ``(2 alpha - 1) r - epsilon + ln(1 - 1/alpha)`` is zero. Here r is
-    the one in the module's first condition. With the r that solves this equation, the minimum falls
-    as alpha grows; the order returned is the one at which the minimum is ``ln delta``.
+    With the least noise the left side of the module's first condition has its minimum over alpha at
+    this order, and the minimum is ``delta``.
     """
     ln_delta = math.log(delta)
     low, high = -LN_EXCESS_BOUND, LN_EXCESS_BOUND
@@ -178,7 +176,7 @@ class VoteCalibration(Protocol):
 
 
 def voted(calibration: object) -> VoteCalibration:
-    """Return the noise parameters of a noisy vote; raise an error for another mechanism's.
+    """Return the given parameters if they are a noisy vote's; otherwise raise an error.
 
     Raises:
         InvariantError: the parameters belong to another mechanism.

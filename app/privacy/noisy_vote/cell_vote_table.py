@@ -1,5 +1,10 @@
 """The noisy vote if each public cell is answered once, so a record can change only two answers.
 
+The table gives the probability of each label by its number of votes.
+
+The lead of a label is its number of votes minus that of the next label. If each public cell is
+answered once, the noise does not depend on the number of answers.
+
 Claim: of any number of adaptive answers, let at most ``DECISIONS_MOVED`` have different votes on
 neighbouring data sets. Take a table, or a noise variance, that passes its module's check for
 ``DECISIONS_MOVED`` answers. Then all answers together are (epsilon, delta)-differentially private.
@@ -7,11 +12,6 @@ Proof: ``app/privacy/noisy_vote/bit_vote_proof.md`` and ``proof.md``, *Counted d
 
 A decision is the answer given for one cell. The claim requires that each cell is decided once and
 its answer reused. If a cell were decided twice, it would count as two decisions.
-
-The table gives the probability of each label by its number of votes.
-
-The lead of a label is its number of votes minus that of the next label. If each public cell is
-answered once, the noise does not depend on the number of answers.
 """
 
 from __future__ import annotations

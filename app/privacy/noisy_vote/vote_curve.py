@@ -1,18 +1,17 @@
 """A floating-point model of the two-label vote's probabilities, for planning.
 
-The log-odds of a label fall from one vote count to the next by a step s(l) that depends on the
-log-odds l alone. The number of votes between a tie and log-odds l is a sum over these steps,
-computed as an integral with a correction (Euler and Maclaurin):
-``N(l) = integral of 1/s + ln(s(l) / s(0)) / 2``. The model does not distinguish even and odd
-numbers of votes: a label that leads by g votes loses with the probability at ``N = g / 2``.
-
-No claim relies on the model. It chooses the Renyi order for the exact table, and estimates the
-tables for other numbers of answers, to within about one vote.
-
 The model gives the probability of each label by its number of votes. The losing label is the label
 with fewer votes.
 
 The lead of a label is its number of votes minus that of the next label.
+
+The log-odds of a label fall from one vote count to the next by a step that depends on the log-odds
+alone. The number of votes at which given log-odds are reached is a sum over these steps,
+approximated by an integral (Euler and Maclaurin). The model does not distinguish even and odd
+numbers of votes.
+
+No claim relies on the model. It chooses the Renyi order for the exact table, and estimates the
+tables for other numbers of answers, to within about one vote.
 """
 
 from __future__ import annotations

@@ -1,5 +1,10 @@
 """The table of integer label probabilities by which the two-label noisy vote answers.
 
+The table gives the probability of each label by its number of votes. The losing label is the label
+with fewer votes.
+
+The lead of a label is its number of votes minus that of the next label.
+
 Claim: let a mechanism answer label 1 if and only if a new uniform 64-bit word is below ``P(v)``, v
 being the number of votes for label 1, and let it end after answer m. With a table P that
 :func:`check` accepts, the mechanism is (epsilon, delta)-differentially private for any adaptive
@@ -13,11 +18,6 @@ The number k is chosen after the table, so the table is built for even and for o
 order ``alpha`` and one price per answer, ``alpha - 1`` times the answer's Renyi divergence. The
 parameters are rationals, fixed before a table is built. :func:`check` decides from the stored table
 every condition of the claim, with every rounding on the safe side.
-
-The table gives the probability of each label by its number of votes. The losing label is the label
-with fewer votes.
-
-The lead of a label is its number of votes minus that of the next label.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """Relabelling and answers with the constants of the papers, checked in every step.
 
+Relabelling gives each private row the label that a privately drawn rule predicts, before the models
+are trained.
+
 The papers are Nandi and Bassily 2020 (NB), and Bassily, Thakkar, Thakurta 2018. The parameters are
 the printed ones (:mod:`app.privacy.paper.paper`), as rationals that are rounded to the safe side.
 Their privacy is not taken from the papers but decided here: for the sparse vector technique by
@@ -8,9 +11,6 @@ and sampling by :func:`app.privacy.budget.sampled_budget.check`.
 
 Claim and proof: ``app/privacy/exponential/relabel_proof.md``, "Calibration paper". The claim does
 not depend on the number k of chunks: with fewer chunks than printed, only accuracy suffers.
-
-Relabelling gives each private row the label that a privately drawn rule predicts, before the models
-are trained.
 """
 
 from __future__ import annotations
@@ -114,26 +114,24 @@ def paper_calibration(
     """Return the sparse vector's parameters with the constants of Nandi and Bassily, Algorithm 5.
 
     The parameters pass :func:`app.privacy.sparse_vector.calibration.check` whenever
-    ``T <= 3 m / 2``, T being the cutoff and m the number of queries. Write ``e = epsilon-hat < 1``
-    and ``D = delta-hat`` for the budget of one copy of a record in the sample, and let ``b1`` and
-    ``b2`` be the scales of the noise rho on the threshold w and of the noise nu on a query:
-
-    * The queries up to and including one unstable answer cost
-      ``1/b1 + 2/b2 = 2/lambda = 2e / sqrt(32 T ln(2/D))``; by advanced composition at ``D/2``, T
-      times this cost is ``e/2`` plus at most ``2 T (2/lambda)^2 = e^2 / (4 ln(2/D))``, which is
-      less than e.  The exact composition that is checked costs no more.
-    * With ``a = e^(-1/b2)`` and ``b1 = b2/2`` the bound ``P(nu > x) <= a^(x+1)/(1+a)`` (all
-      integers x) and ``E a^rho = (1+a)^2 / (1+a+a^2)`` give
-      ``P(nu - rho > w) <= a^w a(1+a)/(1+a+a^2) <= (2/3) e^(-w/b2) = D/(3m)``, so that T released
-      labels cost at most ``T D / (3m) <= D/2``.
-
-    T exceeds ``3 m / 2`` only for very few queries at a failure probability beta as small as
-    ``e^(-10 m)``; these targets are refused.
+    ``T <= 3 m / 2``, T being the cutoff and m the number of queries. T is larger only for very few
+    queries at a failure probability beta as small as ``e^(-10 m)``; these targets are refused.
 
     Raises:
         ConfigurationError: the printed parameters do not satisfy the privacy claim.
 
     """
+    # Why the check accepts them if T <= 3 m / 2: write e = epsilon-hat < 1 and D = delta-hat for
+    # the budget of one copy of a record in the sample, and let b1 and b2 be the scales of the noise
+    # rho on the threshold w and of the noise nu on a query.
+    # The queries up to and including one unstable answer cost
+    # 1/b1 + 2/b2 = 2/lambda = 2e / sqrt(32 T ln(2/D)); by advanced composition at D/2, T times this
+    # cost is e/2 plus at most 2 T (2/lambda)^2 = e^2 / (4 ln(2/D)), which is less than e. The exact
+    # composition that is checked costs no more.
+    # With a = e^(-1/b2) and b1 = b2/2 the bound P(nu > x) <= a^(x+1)/(1+a) (all integers x) and
+    # E a^rho = (1+a)^2 / (1+a+a^2) give
+    # P(nu - rho > w) <= a^w a(1+a)/(1+a+a^2) <= (2/3) e^(-w/b2) = D/(3m), so that T released labels
+    # cost at most T D / (3m) <= D/2.
     found = printed(targets, relabel=relabel, answers=answers)
     if found.cutoff > COUNT_MAX:
         problem = f"gives a cutoff of T = {found.cutoff}, and at most {COUNT_MAX} are accounted"

@@ -1,5 +1,10 @@
 """Published theorems on how many private rows suffice, evaluated as numbers.
 
+In the formulas alpha is the accuracy target, beta the failure probability, m the number of queries,
+k the number of models, T the number of unstable answers after which the models stop, d the VC
+dimension and gamma the least error rate in the hypothesis class. A student is a model that is
+trained on queries with their released labels.
+
 If a theorem says ``O(...)``, the value ``rows`` of its :class:`Bound` is the expression in
 brackets, times the constant of the proof if the proof states one (:attr:`Constant.PROVED`),
 otherwise times one (:attr:`Constant.NOT_STATED`). The value ``rows_explicit`` is the number of rows
@@ -20,11 +25,6 @@ proves it; Anthony, Bartlett, *Neural Network Learning: Theoretical Foundations*
 Theorems 4.2 and 4.3.
 
 The numbers are for planning; no promise of a release relies on them.
-
-In the formulas alpha is the accuracy target, beta the failure probability, m the number of queries,
-k the number of models, T the number of unstable answers after which the models stop, d the VC
-dimension and gamma the least error rate in the hypothesis class. A student is a model that is
-trained on queries with their released labels.
 """
 
 from __future__ import annotations
@@ -177,14 +177,10 @@ def agnostic_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 
 def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return how many rows estimate the disagreement of any two rules to within alpha.
+    """Return how many rows suffice to estimate how often any two rules disagree, to within alpha.
 
-    The number is ``16 (4 d ln(8/alpha) + ln(4/beta)) / alpha^2``. The growth function of pairs of
-    rules is at most the square of the growth function of the class, so AB Theorem 4.3 requires
-    ``n alpha^2 / 8 >= 2 d ln(2 e n / d) + ln(4/beta)``; and
-    ``2 d ln n <= n alpha^2 / 16 + 2 d ln(32 d / (e alpha^2))``.
-
-    The error rates of single hypotheses are then estimated to within alpha as well.
+    The number is ``16 (4 d ln(8/alpha) + ln(4/beta)) / alpha^2``, by AB Theorem 4.3. The error
+    rates of single rules are then estimated to within alpha as well.
 
     Args:
         alpha: the largest error of an estimated rate, in (0, 1).
@@ -192,16 +188,18 @@ def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
         dimension: d, the VC dimension of the hypothesis class.
 
     """
+    # The growth function of pairs of rules is at most the square of that of the class. So AB's
+    # Theorem 4.3 requires n alpha^2 / 8 >= 2 d ln(2 e n / d) + ln(4/beta); and
+    # 2 d ln n <= n alpha^2 / 16 + 2 d ln(32 d / (e alpha^2)).
     terms = 4 * dimension * math.log(8 / alpha) + math.log(4 / beta)
     return 16 * terms / alpha / alpha
 
 
 def cover_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return how many points ensure that rules equal on them differ on a fraction alpha at most.
+    """Return how many points suffice that rules equal on them differ on a fraction alpha at most.
 
-    The number is ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``. BEHW's bound for pairs requires
-    ``n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta)``; and
-    ``2 d ln n <= n alpha ln(2) / 4 + 2 d ln(8 d / (e alpha ln 2))``, where ``16 / ln 2 < 24``.
+    The number is ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``, by BEHW's bound for pairs of
+    rules.
 
     Args:
         alpha: the fraction of the population on which the rules may differ, in (0, 1).
@@ -210,6 +208,8 @@ def cover_rows(*, alpha: float, beta: float, dimension: int) -> float:
         dimension: d, the VC dimension of the hypothesis class.
 
     """
+    # BEHW's bound for pairs requires n alpha ln(2) / 2 >= 2 d ln(2 e n / d) + ln(2/beta); and
+    # 2 d ln n <= n alpha ln(2) / 4 + 2 d ln(8 d / (e alpha ln 2)), where 16 / ln 2 < 24.
     terms = math.log2(2 / beta) + 2 * dimension * math.log2(24 / alpha)
     return 4 * terms / alpha
 
@@ -221,11 +221,11 @@ ACCURACY_PARTS: Final = 24
 
 
 def agnostic_queries(targets: Targets) -> Bound:
-    """Return the row count for m answers with average error ``alpha + gamma`` (NB Theorem 7).
+    """Return how many rows suffice for m answers of mean error ``alpha + gamma`` (NB Theorem 7).
 
-    ``448000 (d ln(1/alpha) + ln(m/beta)) ln(2/delta)^(3/2) ln(m alpha / min(delta, beta/2)) max(1,
-    sqrt(m) alpha^(3/2)) / (epsilon alpha^2)`` for ``m >= 8 ln(1/(alpha beta)) / alpha``; for fewer
-    queries the number is that at the smallest such m.
+    The bound printed there is ``448000 (d ln(1/alpha) + ln(m/beta)) ln(2/delta)^(3/2) ln(m alpha /
+    min(delta, beta/2)) max(1, sqrt(m) alpha^(3/2)) / (epsilon alpha^2)`` for ``m >= 8 ln(1/(alpha
+    beta)) / alpha``; for fewer queries the number is that at the smallest such m.
     """
     alpha, beta, dimension = targets.alpha, targets.beta, targets.dimension
     least = math.ceil(8 * math.log(1 / (alpha * beta)) / alpha)
@@ -261,7 +261,7 @@ def agnostic_queries(targets: Targets) -> Bound:
 
 
 def universal_queries(targets: Targets) -> Bound:
-    """Return the row count for a published classifier with any number of answers (NB Theorem 11).
+    """Return how many rows suffice for a classifier that answers without limit (NB Theorem 11).
 
     Epsilon is halved between the answers and the classifier, which corrects the paper, and the
     classifier's draw needs fewer rows than the answers do.
@@ -272,27 +272,28 @@ def universal_queries(targets: Targets) -> Bound:
 
 
 def ensemble_realizable(targets: Targets) -> Bound:
-    """Return the row count for ``m - T`` right answers of m, realizable case (BTT Theorem 4.3).
+    """Return how many rows suffice for ``m - T`` right answers of m (BTT Theorem 4.3, realizable).
 
-    ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon
-    alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of Corollary 4.1; explicitly ``k
-    n(alpha, beta/k)``, where n(alpha, beta) is the number of :func:`realizable_rows`.
+    The printed bound is ``(d ln(1/alpha) + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T
+    ln(1/delta)) / (epsilon alpha)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``, with T of
+    Corollary 4.1. With all constants, each of the k models needs the number of
+    :func:`realizable_rows`, at the failure probability ``beta/k``.
     """
     return _ensemble(targets, Setting.REALIZABLE)
 
 
 def ensemble_agnostic(targets: Targets) -> Bound:
-    """Return the row count for ``m - T`` right answers of m, agnostic case (BTT Theorem 4.4).
+    """Return how many rows suffice for ``m - T`` right answers of m (BTT Theorem 4.4, agnostic).
 
-    ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) / (epsilon alpha^2)`` for ``m
-    >= 4 ln(1/(alpha beta)) / alpha^2``; explicitly ``k n(alpha, beta/k)``, where n(alpha, beta) is
-    the number of :func:`agnostic_rows`.
+    The printed bound is ``(d + ln(m/beta)) ln(m T / min(delta, beta)) sqrt(T ln(1/delta)) /
+    (epsilon alpha^2)`` for ``m >= 4 ln(1/(alpha beta)) / alpha^2``; with all constants, each of the
+    k models needs the number of :func:`agnostic_rows`, at the failure probability ``beta/k``.
     """
     return _ensemble(targets, Setting.AGNOSTIC)
 
 
 def ensemble_as_classifier(targets: Targets) -> Bound:
-    """Return the row count for one answer's error ``7 alpha + 3 gamma`` (BTT Claim 4.5).
+    """Return how many rows suffice for an answer's error ``7 alpha + 3 gamma`` (BTT Claim 4.5).
 
     The number of rows is that of Theorem 4.4, with beta lowered to alpha if beta is larger.
     """
@@ -301,18 +302,19 @@ def ensemble_as_classifier(targets: Targets) -> Bound:
 
 
 def student_realizable(targets: Targets) -> Bound:
-    """Return the row count for a student's error ``15 alpha``, realizable case (BTT Theorem 4.6).
+    """Return how many rows suffice for a student's error ``15 alpha`` (BTT Theorem 4.6).
 
-    The number of rows is that of Theorem 4.3 at ``m = (d + ln(1/beta)) / alpha^2`` answers; the
-    explicit number takes as m the number of :func:`agnostic_rows`, for training the student.
+    In the realizable case the printed bound is that of Theorem 4.3 at ``m = (d + ln(1/beta)) /
+    alpha^2`` answers; the number with all constants takes as m the number of :func:`agnostic_rows`,
+    for training the student.
     """
     return replace(_student(_confident(targets), Setting.REALIZABLE), error=15 * targets.alpha)
 
 
 def student_agnostic(targets: Targets) -> Bound:
-    """Return the row count for a student's error ``15 alpha + 7 gamma`` (BTT Theorem 4.7).
+    """Return how many rows suffice for a student's error ``15 alpha + 7 gamma`` (BTT Theorem 4.7).
 
-    The number of rows is that of Theorem 4.4 at ``m = (d + ln(1/beta)) / alpha^2`` answers.
+    The printed bound is that of Theorem 4.4 at ``m = (d + ln(1/beta)) / alpha^2`` answers.
     """
     error = 15 * targets.alpha + 7 * targets.best_error
     return replace(_student(_confident(targets), Setting.AGNOSTIC), error=error)
@@ -373,16 +375,15 @@ def _confident(targets: Targets) -> Targets:
 
 
 def query_release(targets: Targets) -> Bound:
-    """Return the row count for a table of means, each within alpha (PAP Theorem 10).
+    """Return how many rows suffice for a table of means, each within alpha (PAP Theorem 10).
 
-    In the formulas p is the dual VC dimension, H~ the class restricted to the public points and X
-    the set of its cells.
-
-    ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)`` with
-    ``(d ln(1/alpha) + ln(1/beta)) / alpha`` public points.  The explicit number takes the points of
-    :func:`cover_rows` at alpha/4, and Lemma 7 at alpha/4 (with an error corrected) and beta/2 with
-    ``ln|H~| = d ln(e m/d)`` and ``ln|X| = p ln(e |H~|/p)``, m being the number of these points.
+    The printed bound is
+    ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)``, p being the dual
+    VC dimension of the hypothesis class.
     """
+    # With every constant: the m points of cover_rows at alpha/4, and Lemma 7 at alpha/4 (with an
+    # error corrected) and beta/2, with ln|H~| = d ln(e m/d) and ln|X| = p ln(e |H~|/p); H~ is the
+    # class restricted to the points, and X the set of its cells.
     alpha, beta, dimension = targets.alpha, targets.beta, targets.dimension
     epsilon, delta = float(targets.epsilon), float(targets.delta)
     dual = targets.dual_dimension

@@ -21,17 +21,15 @@ that is not in [0, 1] counts as 0. ``bin_counts``: the precision of each query, 
 2 to 1000, public. Outcome, public: the released bin, an index in one of the two histograms, or
 none; and the number of the query's failed tests.
 
-**Utility.** If two thirds of k scores lie within r <= 1/(4 bins) of a value, one of the tests has a
-distance of ceil(k/6) - 1 or more, and the released mid-point is within half a bin plus r of the
-value (Theorem 5.14 of the paper).
+**Utility.** If two thirds of k scores lie within r <= 1/(4 bins) of a number, one of the tests has
+a distance of ceil(k/6) - 1 or more, and the released mid-point is within half a bin plus r of this
+number (Theorem 5.14 of the paper).
 
 **Deviations.** Bins are half-open, so that a score is in one bin. The two half bins at the ends of
 the shifted histogram are kept, so that every model has one vote in that histogram too. One counter
 counts the failed tests of both histograms, and failed test T ends the run. Distances are those of
 Lemma S and the noise is that of the inner mechanism. The counter, the distances and the noise each
-correct an error in the paper. Theorem 5.14 prints half a bin without r, which is false if a value
-and its scores lie on different sides of an edge. The theorem prints T for the number of queries
-that need the second histogram, which is T - 1 with the corrected counter.
+correct an error in the paper. Two statements of Theorem 5.14 are corrected too.
 
 **Raises.** ``InvariantError``: a precision out of range, or a step after failed test T; the state
 does not change.

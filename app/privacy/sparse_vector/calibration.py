@@ -4,6 +4,9 @@ The distance of a query is the number of votes that may change without changing 
 The answer is stable if the distance plus noise ``nu`` exceeds the threshold ``w`` plus noise
 ``rho``, and unstable otherwise.
 
+The noise ``nu`` on a query is discrete Laplace of scale ``b2``, and the noise ``rho`` on the
+threshold is discrete Laplace of scale ``b1``.
+
 Claim (Theorem B): let the mechanism of ``app.privacy.sparse_vector.mechanism`` test each query's
 distance, and let it release the label of every stable query. It is (epsilon, delta_svt +
 delta_release)-differentially private for any number of adaptive queries under replacement of one
@@ -20,19 +23,6 @@ In both variants a label that differs between two neighbouring data sets is rele
 probability at most ``T P(nu - rho > w)``, w being the threshold. The scales are rationals, rounded
 up. :func:`check` decides every condition of the claim, with every rounding on the safe side,
 whenever a release opens.
-
-The noise ``nu`` on a query is discrete Laplace of scale ``b2`` and the noise ``rho`` on the
-threshold of scale ``b1``. With ``a1 = e^(-1/b1)`` and ``a2 = e^(-1/b2)``::
-
-    P(nu - rho > w) = C [ g (a2^(w+1)/(1-a2) + a1^(w+1)/(1-a1)) + H ]
-    C = product of (1-a)/(1+a),  g = a1 a2 / (1 - a1 a2),
-    H = (a2^(w+2)/(1-a2) - a1^(w+2)/(1-a1)) / (a2 - a1)
-
-``H`` is the sum of ``a1^x a2^(z-x)`` over ``z > w`` and ``0 <= x <= z``. If it is summed by ``z``
-first it has positive terms only, so that every operation can be rounded up, even if the two scales
-are equal or nearly equal::
-
-    H = (a2 G + a1^(w+1)/(1-a1)) / (1-a2),  G = sum of a1^x a2^(w-x), 0 <= x <= w
 """
 
 from __future__ import annotations
@@ -93,6 +83,14 @@ class DifferenceTail:
         construction.
         """
         invariant(point >= -1, "the closed form begins at zero")
+        # With a1 = e^(-1/b1) and a2 = e^(-1/b2),
+        #     P(nu - rho > w) = C [ g (a2^(w+1)/(1-a2) + a1^(w+1)/(1-a1)) + H ]
+        #     C = product of (1-a)/(1+a),  g = a1 a2 / (1 - a1 a2),
+        #     H = (a2^(w+2)/(1-a2) - a1^(w+2)/(1-a1)) / (a2 - a1).
+        # H is the sum of a1^x a2^(z-x) over z > w and 0 <= x <= z. If it is summed by z first it
+        # has positive terms only, so that every operation can be rounded up, even if the two scales
+        # are equal or nearly equal:
+        #     H = (a2 G + a1^(w+1)/(1-a1)) / (1-a2),  G = sum of a1^x a2^(w-x), 0 <= x <= w.
         geometric, first_power, second_power = _power_sum(self._first, self._second, point + 1)
         first_rest = UP.divide(first_power, DOWN.subtract(_ONE, self._first))
         second_rest = UP.divide(second_power, DOWN.subtract(_ONE, self._second))

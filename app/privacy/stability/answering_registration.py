@@ -1,4 +1,4 @@
-"""The stability test in the table of answering mechanisms, with a cutoff or one answer per cell."""
+"""The stability test's entries in the table of answering mechanisms."""
 
 from __future__ import annotations
 

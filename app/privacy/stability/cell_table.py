@@ -1,24 +1,24 @@
 """A stability table if each public cell is answered once, so that a record changes two answers.
 
-Claim: a decision is the answer given for one cell. Of any number of adaptive decisions, let at most
-``DECISIONS_MOVED`` have different votes on neighbouring data sets. Let a mechanism make a decision
-at distance ``d`` "unstable" if a new uniform 64-bit word is below ``thresholds[min(d, last)]``,
-``last`` being the last index of the table, and otherwise release the label with the most votes. It
-is then (epsilon, delta_svt + delta_release)-differentially private, without a cutoff. Proof:
-``app/privacy/stability/proof.md``, *Counted decisions*.
-
-The claim requires that each cell is decided once and its answer reused; if a cell were decided
-twice, it would count as two decisions. The table is used by releases that decide each public cell
-once (``answers.replayed_by``), whose first ledger entry says so (``answers.rule``).
-
 A stability table has one threshold for each distance; the distance of a query is the number of
 votes that may change without changing the leading label. An answer is unstable if a random 64-bit
 integer is below the threshold. If each public cell is answered once, every vector in it gets the
 same recorded answer, so one record can change at most two answers.
 
-The price ``ln R`` of a decision is its cost in the privacy proof: a decision with different votes
-on neighbouring data sets multiplies by at most ``R`` the moment (of order ``alpha``, the Renyi
-order) of the likelihood ratio of the outputs on two neighbouring data sets.
+A decision is the answer given for one cell. Its price ``ln R`` is its cost in the privacy proof: by
+a decision with different votes on two neighbouring data sets, the moment (of order ``alpha``, the
+Renyi order) of the likelihood ratio of the outputs grows at most by the factor ``R``.
+
+Claim: of any number of adaptive decisions, let at most ``DECISIONS_MOVED`` have different votes on
+neighbouring data sets. Let a mechanism make a decision at distance ``d`` "unstable" if a new
+uniform 64-bit word is below ``thresholds[min(d, last)]``, ``last`` being the last index of the
+table, and otherwise release the label with the most votes. It is then (epsilon, delta_svt +
+delta_release)-differentially private, without a cutoff. Proof: ``app/privacy/stability/proof.md``,
+*Counted decisions*.
+
+The claim requires that each cell is decided once and its answer reused; if a cell were decided
+twice, it would count as two decisions. The table is used by releases that decide each public cell
+once (``answers.replayed_by``), whose first ledger entry says so (``answers.rule``).
 """
 
 from __future__ import annotations

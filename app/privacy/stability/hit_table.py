@@ -1,5 +1,13 @@
 """The stability test's table: how many 64-bit words make an answer unstable, by distance.
 
+A stability table has one threshold for each distance; the distance of a query is the number of
+votes that may change without changing the leading label. An answer is unstable if a random 64-bit
+integer is below the threshold.
+
+The price ``ln R`` of an answer is its cost in the privacy proof. By the answer the moment (of order
+``alpha``, the Renyi order) of the likelihood ratio of the outputs on two neighbouring data sets
+grows at most by the factor ``R``.
+
 Claim: let a mechanism make the answer to a query at distance ``d`` "unstable" if a new uniform
 64-bit word is below ``thresholds[min(d, last)]``, ``last`` being the last index of the table, and
 otherwise release the label with the most votes; let it stop at unstable answer T. It is (epsilon,
@@ -9,14 +17,6 @@ replacement of one record. Proof (Theorem A): ``app/privacy/stability/proof.md``
 The table's parameters are rationals, fixed before the table is built. Whenever a release opens,
 :func:`check` decides from them every condition of the claim, with every rounding on the safe side.
 The table is then built from the first threshold on, entry by entry.
-
-A stability table has one threshold for each distance; the distance of a query is the number of
-votes that may change without changing the leading label. An answer is unstable if a random 64-bit
-integer is below the threshold.
-
-The price ``ln R`` of an answer is its cost in the privacy proof: the answer multiplies by at most
-``R`` the moment (of order ``alpha``, the Renyi order) of the likelihood ratio of the outputs on two
-neighbouring data sets.
 """
 
 from __future__ import annotations

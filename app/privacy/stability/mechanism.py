@@ -1,5 +1,9 @@
 """The stability test: it makes an answer unstable at random, likelier if few votes could change it.
 
+A stability table has one threshold for each distance; the distance of a query is the number of
+votes that may change without changing the leading label. An answer is unstable if a random 64-bit
+integer is below the threshold.
+
 **Algorithm.** The corrected A_stab with a table of probabilities in place of threshold noise
 (Theorem A of ``proof.md``; Bassily, Thakkar, Thakurta 2018, Algorithm 2, is the origin). A query at
 distance d is a hit (unstable) with probability p_d, decided by a new coin. The run ends at hit T;
@@ -27,10 +31,6 @@ the number of hits. The loop runs while fewer than T answers were unstable, whic
 in the paper.
 
 **Raises.** ``InvariantError``: parameters out of range, a distance below 0, or a step after hit T.
-
-A stability table has one threshold for each distance; the distance of a query is the number of
-votes that may change without changing the leading label. An answer is unstable if a random 64-bit
-integer is below the threshold.
 """
 
 from __future__ import annotations

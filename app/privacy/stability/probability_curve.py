@@ -1,15 +1,15 @@
 """A floating-point model of the probabilities of unstable answers, by distance.
 
+The distance of a query is the number of votes that may change without changing the leading label.
+
+The price ``ln R`` of an answer is its cost in the privacy proof. By the answer the moment (of order
+``alpha``, the Renyi order) of the likelihood ratio of the outputs on two neighbouring data sets
+grows at most by the factor ``R``.
+
 The model approximates the integer table by which queries are answered. The search for this table
 starts from the model, and planning uses the model; no claim relies on it. A probability is stored
 as its log-odds (logit), so that the probability and its complement both have full relative
 precision near 0 and 1.
-
-The distance of a query is the number of votes that may change without changing the leading label.
-
-The price ``ln R`` of an answer is its cost in the privacy proof: the answer multiplies by at most
-``R`` the moment (of order ``alpha``, the Renyi order) of the likelihood ratio of the outputs on two
-neighbouring data sets.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
 """The parameters of Theorem A, which proves stability tables private, with their conditions.
 
-The Renyi order ``alpha`` and ``ln R``, the price of an unstable answer, are rationals that are
-fixed before any table is built. Each unstable answer multiplies by at most ``R`` the moment, of
-order ``alpha``, of the likelihood ratio of the outputs on two neighbouring data sets. Delta is
-split into two parts: one covers the release of labels that differ between two neighbouring data
-sets, and one covers the unstable answers. Every condition of the privacy claim is decided with
-every rounding on the safe side.
-
 A stability table has one threshold for each distance; the distance of a query is the number of
 votes that may change without changing the leading label. An answer is unstable if a random 64-bit
 integer is below the threshold.
 
-``taken`` is the logarithm of the moment (of order ``alpha``, of the likelihood ratio) that random
-draws in the same privacy account use up.
+The Renyi order ``alpha`` and ``ln R``, the price of an unstable answer, are rationals that are
+fixed before any table is built. By each unstable answer the moment, of order ``alpha``, of the
+likelihood ratio of the outputs on two neighbouring data sets grows at most by the factor ``R``.
+Delta is split into two parts: one covers the release of labels that differ between two neighbouring
+data sets, and one covers the unstable answers. Every condition of the privacy claim is decided with
+every rounding on the safe side.
+
+The argument ``taken`` is the part of the budget that is used by the random draws of a relabelling
+rule and of a classifier, if these share the privacy budget of the answers.
 """
 
 from __future__ import annotations

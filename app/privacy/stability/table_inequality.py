@@ -10,12 +10,13 @@ unstable answer::
 
     (P/M)^alpha (Q/M)^(1-alpha) / R + (1-P/M)^alpha (1-Q/M)^(1-alpha) <= 1
 
-The price is the privacy cost of an unstable answer: each one multiplies by at most ``R`` the moment
-(of order alpha) of the likelihood ratio of the outputs on two neighbouring data sets. A stable
-answer costs nothing here. The number of queries is unlimited, so an excess ``v`` over 1 would
-compound to ``(1+v)^queries``. Therefore everything here is computed in exact integers and in
-decimals of :data:`DIGITS` digits, and a left side is accepted only if it is below 1 by at least
-:data:`MARGIN`, which is far larger than every rounding error (see :func:`rounding_error`).
+The price is the privacy cost of an unstable answer. By each unstable answer the moment (of order
+alpha) of the likelihood ratio of the outputs on two neighbouring data sets grows at most by the
+factor ``R``. A stable answer costs nothing here. The number of queries is unlimited, so an excess
+``v`` over 1 would compound to ``(1+v)^queries``. Therefore everything here is computed in exact
+integers and in decimals of :data:`DIGITS` digits, and a left side is accepted only if it is below 1
+by at least :data:`MARGIN`, which is far larger than every rounding error (see
+:func:`rounding_error`).
 """
 
 from __future__ import annotations
@@ -90,11 +91,12 @@ class Excess:
 
 
 class Inequality:
-    """The inequality of a stability table at one Renyi order, with exact rationals.
+    """The module's inequality at one Renyi order, with prices given as exact rationals.
 
-    A stable answer may have a price too: its term is then divided by the price's exponential, as
-    the term of an unstable answer is divided by ``R``. The two-label noisy vote, which draws each
-    label by a table, uses this inequality with the same price for both labels.
+    The left side has one term for an unstable answer, divided by ``R``, and one for a stable
+    answer. If a stable answer has a price too, the second term is divided by the exponential of
+    this price. The two-label noisy vote, which draws each label by a table, uses the inequality
+    with the same price for both labels.
     """
 
     def __init__(

@@ -1,5 +1,7 @@
 """A keyed pseudo-random permutation of rows, which needs not be stored.
 
+A slot is the number of a row's or person's place in the permuted order.
+
 **Algorithm.** A Feistel network on pairs ``(left, right)`` of numbers below ``side``, the smallest
 number whose square is at least n. Each round adds a keyed function of one half to the other half,
 modulo ``side``. A result of n or more is permuted again until it is below n (cycle walking), which
@@ -18,8 +20,6 @@ distinguish the permutation from a uniform one (``docs/guarantee.md``). No outpu
 **Inputs and outputs.** In: positions of rows in the source, whose order is public, or numbers of
 persons in the order of their keyed hashes, int64 (m,) for m of them. Out: slots, int64 (m,). The
 slots of any subset can be computed alone, in any order.
-
-A slot is the number of a row's or person's place in the permuted order.
 """
 
 from __future__ import annotations

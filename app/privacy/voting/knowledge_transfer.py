@@ -11,8 +11,9 @@ a student trained on it, by any learner and any number of times, is as private a
 for each query a class index that was released, or None. Out: the m' queries that have a released
 label, float64 (m', d), and their labels, int64 (m',), in the order of the queries.
 
-**Utility.** If at most T of m queries have no label, a hypothesis that disagrees with e of the
-labels disagrees with at most e + T labels of all m queries.
+**Utility.** Suppose that at most T of m queries have no released label. A hypothesis that disagrees
+with e of the released labels is then wrong on at most e + T of all m queries, if the released
+labels are right.
 
 **Deviations.** Queries without a label are left out, whereas Algorithm 5 gives them random labels.
 A random label that was released may be passed in as a label.

@@ -123,7 +123,10 @@ class Parameters:
         return frozenset((self.after, self.on_cutoff))
 
     def keeping(self, kept: Collection[Sequel]) -> Parameters:
-        """Return the parameters with only the members of ``kept`` as successors of the models."""
+        """Return the parameters with a halt in place of successors that are not in ``kept``.
+
+        A successor (classifier, student or halt) takes over when the models stop.
+        """
         after, on_cutoff = (
             sequel if sequel in kept else Sequel.HALT for sequel in (self.after, self.on_cutoff)
         )

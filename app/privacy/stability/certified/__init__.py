@@ -1,13 +1,12 @@
 """The stability test with a table of probabilities whose privacy a certificate proves.
 
-A query is decided as by the stability test (``app/privacy/stability/mechanism.py``), with another
-table, which needs fewer votes for a stable answer than that of calibration ``profile`` if the
-cutoff T is at most 5.
+A certificate is a family of numeric functions that are stored with the table. A query is decided as
+by the stability test (``app/privacy/stability/mechanism.py``), with another table, which needs
+fewer votes for a stable answer than that of calibration ``profile`` if the cutoff T is at most 5.
 
 * ``certified_table.py`` makes and checks the table.
-* ``certificate.py`` decides the theorem's conditions, in integers.
-* ``certificate_search.py`` finds a certificate and the neighbouring probabilities that it accepts,
-  in floating point.
+* ``certificate.py`` checks the certificate exactly, in integers.
+* ``certificate_search.py`` searches for a certificate, in floating point.
 * ``certified_registration.py`` has the mechanism's entry in the table
   ``app/privacy/mechanisms.py``.
 """

@@ -1,12 +1,16 @@
 """The numeric certificate that proves a stability table private, checked on integers.
 
-A certificate is a convex, piecewise linear function ``V_h`` of ``z >= 0`` for each number
-``h = 0..T`` of unstable answers (hits) that are left before the cutoff T, all with the same nodes.
-Here ``z`` is a likelihood ratio, and ``V_h(z)`` bounds ``z P(O) - c Q(O)`` over all adversaries and
-events ``O``, where P and Q are the distributions of the outputs on two neighbouring data sets and c
-is at most ``e^epsilon``. The table makes an answer at distance ``d`` unstable with probability
-``p_d = P_d / M``, ``P_d`` being an integer and ``M = 2**64``. With ``eta = 1 - p_0`` the theorem
-requires, for ``h = 1..T``::
+A stability table has one threshold for each distance; the distance of a query is the number of
+votes that may change without changing the leading label. An answer is unstable if a random 64-bit
+integer is below the threshold.
+
+A certificate is a convex, piecewise linear function ``V_h`` of ``z >= 0`` for each number ``h =
+0..T`` of unstable answers (hits) that are left before the cutoff T; the nodes are the points
+between which all these functions are linear. Here ``z`` is a likelihood ratio, and ``V_h(z)``
+bounds ``z P(O) - c Q(O)`` over all adversaries and events ``O``, where P and Q are the
+distributions of the outputs on two neighbouring data sets and c is at most ``e^epsilon``. The table
+makes an answer at distance ``d`` unstable with probability ``p_d = P_d / M``, ``P_d`` being an
+integer and ``M = 2**64``. With ``eta = 1 - p_0`` the theorem requires, for ``h = 1..T``::
 
     (a)  V_0(z) >= max(0, z - c)
     (b)  V_(h-1)(z) <= V_h(z)
@@ -18,22 +22,12 @@ it holds at the nodes, and if the slopes beyond the last node are at least 1 and
 All numbers here are integers, and nothing is rounded.
 
 If a classifier is drawn after the last answer and shares the answers' privacy account, condition
-(a) is replaced by a stronger one (Theorem C')::
-
-    (a')  V_0(z) >= f(z),  f(z) = 0                                    for z <= c s,
-                           f(z) = (sqrt(z) - sqrt(c s))^2 / (1 - s)    between,
-                           f(z) = z - c                                for z >= c / s,
-
-where s is ``exp(-r)`` rounded down, and r is the range of the draw, the length of the interval that
-contains the logarithms of its likelihood ratios. If a hypothesis that relabels is drawn before the
-first answer, the delta is not ``V_T(1)`` but the largest mean of ``V_T`` over all distributions of
-likelihood ratios with that draw's range and with mean 1.
+(a) is replaced by a stronger one, whose right side is :func:`start_value`. If a hypothesis that
+relabels is drawn before the first answer, the delta is not ``V_T(1)`` but
+:func:`delta_after_draw`. The range of such a draw is the length of the interval that contains the
+logarithms of its likelihood ratios.
 
 Proof: ``app/privacy/stability/certified/certified_table_proof.md``.
-
-A stability table has one threshold for each distance; the distance of a query is the number of
-votes that may change without changing the leading label. An answer is unstable if a random 64-bit
-integer is below the threshold.
 """
 
 from __future__ import annotations
@@ -105,17 +99,15 @@ class Certificate:
 def delta_after_draw(certificate: Certificate, range_above: int) -> Fraction:
     """Return an upper bound on the delta of a private draw followed by a run of answers.
 
-    The likelihood ratio x of the draw has mean 1 and lies in an interval ``[t / E, t]`` with t
-    between 1 and E. Let ``V_T`` be the certificate's function for T unstable answers left, which
-    bounds the delta. The mean of the convex function ``V_T`` of x is at most its mean on the two
-    ends of the interval, which is the value at 1 of the chord between the ends. For all t between
-    two nodes, the chord from the least lower end to the largest upper end bounds this value.
-
     Args:
         certificate: the certificate of the run of answers.
-        range_above: E, times ``2**40``: an upper bound on ``e`` to the power of the draw's range.
+        range_above: ``2**40`` times an upper bound on ``e`` to the power of the draw's range.
 
     """
+    # With E = e^range, the likelihood ratio x of the draw has mean 1 and lies in an interval
+    # [t / E, t], t between 1 and E. The mean of the convex V_T of x is at most its mean on the two
+    # ends, the value at 1 of the chord between them. For all t between two nodes, the chord from
+    # the least lower end to the largest upper end bounds this value.
     whole = Fraction(range_above, NODE_ONE)
     inside = (node for node in certificate.nodes if NODE_ONE < node < range_above)
     ends = [Fraction(1), *(Fraction(node, NODE_ONE) for node in inside), whole]

@@ -1,32 +1,20 @@
 """A floating-point search for a stability table's certificate, which is checked later.
 
-``certificate.py`` defines a certificate: a function ``V_h`` of the likelihood ratio z for each
-number h of unstable answers left, a number c of at most ``e^epsilon``, and the conditions (a') and
-(d).
-
 A stability table has one threshold for each distance; the distance of a query is the number of
 votes that may change without changing the leading label. An answer is unstable if a random 64-bit
-integer is below the threshold. The certificate proves that the table is private. The range of a
-draw is the length of the interval that contains the logarithms of its likelihood ratios.
+integer is below the threshold. The certificate proves that the table is private. It consists of a
+number c of at most ``e^epsilon`` and, for each number of unstable answers that are left before the
+cutoff, of a function of the likelihood ratio that is linear between given points, the nodes
+(``certificate.py``).
 
-**The functions.** Consider queries that are unstable with a tiny probability on both neighbouring
-data sets. Such a query costs least per vote if the ratio r of neighbouring probabilities is
-constant. An adversary who asks such queries moves the likelihood ratio z slowly up until an
-unstable answer multiplies it by r, or slowly down until an unstable answer divides it by r. Below c
-the adversary does better by moving z up, above c by moving z down, and at c both are equal. This
-gives a linear equation from node to node, :func:`_following`, for each number of unstable answers
-left. To each ``V_h`` a linear function is added that pays for labels that differ between the data
-sets, and ``p_0``, the probability of an unstable answer at distance 0, is the smallest that the
-functions allow.
+The random draws of a relabelling rule, before the first answer, and of a classifier, after the last
+one, may share the privacy budget of the answers. The range of a draw is the length of the interval
+that contains the logarithms of its likelihood ratios.
 
-**The ratio.** The delta ``V_T(1)`` (with a draw before the answers, the bound computed by
-:func:`_cost`) rises as r falls, so bisection finds the smallest r within delta. A draw after the
-answers changes only ``V_0``: exchanging the two neighbouring data sets turns the function f of
-condition (a') into ``(z/c) f(c^2/z) + z - c``, which is required as well.
-
-**The pairs.** Two thresholds may be neighbours in the table if condition (d) accepts the pair. The
-accepted pairs form a convex set, so a polygon within it is computed: at :data:`VERTEX_COUNT`
-thresholds the smallest accepted neighbour.
+At large distances the probabilities of an unstable answer at neighbouring distances have a constant
+ratio. With a smaller ratio unstable answers are rarer but delta is larger, so bisection finds the
+smallest ratio that the budget allows. The proof file describes how the functions are found:
+``app/privacy/stability/certified/certified_table_proof.md``, *The search*.
 """
 
 from __future__ import annotations
@@ -101,10 +89,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """Bounds on how far private draws move likelihood ratios, in units of ``2**-40``.
-
-    The draws before and after the answers are of a relabelling rule and of a classifier, whose cost
-    is computed jointly with that of the answers.
+    """Bounds on how far the two random draws move likelihood ratios, in units of ``2**-40``.
 
     Attributes:
         range_before: an upper bound on ``e^range`` for the range of the draw before the first

@@ -1,5 +1,10 @@
 """A stability table with a certificate that proves it private.
 
+A stability table has one threshold for each distance; the distance of a query is the number of
+votes that may change without changing the leading label. An answer is unstable if a random 64-bit
+integer is below the threshold. The certificate is a family of functions that proves the table's
+privacy (``certificate.py``).
+
 **Algorithm.** The step of :mod:`app.privacy.stability.mechanism` with another table of thresholds
 (Theorem C, our own). The table is found by a search in floating point, on which no claim relies.
 Whether it is valid is decided in integers, whenever a release opens, starts or is verified.
@@ -28,11 +33,6 @@ drawn after the last, may share one privacy account with the answers. All of the
 
 **Raises.** ``ConfigurationError``: a budget for which no table exists. ``InvariantError``: a table
 that does not satisfy the theorem.
-
-A stability table has one threshold for each distance; the distance of a query is the number of
-votes that may change without changing the leading label. An answer is unstable if a random 64-bit
-integer is below the threshold. The certificate is a family of functions that proves the table's
-privacy (``certificate.py``).
 """
 
 from __future__ import annotations
@@ -126,10 +126,9 @@ class CertifiedTable:
         cutoff: T, the number of unstable answers after which the models stop.
         shared: the draws that share one privacy account with the answers; their epsilons are 0 if
             the answers have an account of their own.
-        certificate: the functions of Theorem C.
-        vertices: pairs of thresholds that may be neighbours, from ``P_0`` outwards. Every two
-            neighbouring thresholds of the table lie between the polygon through these pairs and the
-            diagonal.
+        certificate: the functions that prove the table private.
+        vertices: corners of a region of pairs of thresholds. The certificate allows each pair in
+            the region at two neighbouring distances, and all such pairs of the table lie in it.
         thresholds: ``P[d]``, the number of 64-bit random words, out of ``2**64``, that make an
             answer at distance ``d`` unstable; the last one also applies to all larger distances.
 
