@@ -7,18 +7,6 @@ sum over the labels l of ``exp(-decay (N - N_l))``. ``Z(region, d)`` is the sum 
 tests of ``Z(true side, d - 1) Z(false side, d - 1)``. Every test is used in every region, also in
 an empty one.
 
-A tree of depth 1 that gives label l where its test e is true, and label l' elsewhere, has this
-number of errors::
-
-    N - N_l' - delta_e,    delta_e = (rows of l) - (rows of l') where e is true,
-
-so with t tests::
-
-    Z(region, 1) = t sum_l exp(-decay (N - N_l))
-                   + sum_(l != l') exp(-decay (N - N_l')) sum_e exp(decay delta_e).
-
-All numbers delta_e, on both sides of every test, come from one matrix product per region.
-
 To avoid underflow, a sum is stored as two numbers, ``factor`` and ``errors``, whose value is
 ``factor * exp(-decay * errors)``.
 """
@@ -38,6 +26,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.trees.regions import RegionStatistics
+
+# A tree of depth 1 that gives label l where its test e is true, and label l' elsewhere, has
+# N - N_l' - delta_e errors, where delta_e is the number of rows of l less that of l' where e is
+# true.  So with t tests
+#
+#     Z(region, 1) = t sum_l exp(-decay (N - N_l))
+#                    + sum_(l != l') exp(-decay (N - N_l')) sum_e exp(decay delta_e).
+#
+# All numbers delta_e, on both sides of every test, come from one matrix product per region.
 
 # Twice that, and the logarithm of the number of tests, is the exponent of a double.
 EXPONENT_NARROW = 340.0
@@ -129,9 +126,10 @@ def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
 
 
 def gain_roundoffs(test_count: int) -> int:
-    """Return a bound on the relative rounding error of the sum of ``exp(decay delta_e)``.
+    """Return a bound on the relative rounding error of a sum of ``exp(decay * delta)``.
 
-    The sum has one term for each feature test e. The bound is in units of ``2**-53``.
+    The sum has one term for each feature test: delta is the number of rows of one label less that
+    of another, among the rows on which the test is true. The bound is in units of ``2**-53``.
 
     Args:
         test_count: the number of tests.

@@ -5,13 +5,11 @@ mislabels. A literal is a test together with one of its outcomes. The literals o
 root of a tree to a node select the rows that reach the node, which are the node's region. The order
 of the literals does not matter, so a region is described by a multiset of literals. For trees of
 depth D, the summed weight of all subtrees of depth 2 is computed once for each multiset of D - 2
-literals; the sums for fewer literals follow from these sums. A multiset may repeat a literal, or
-contain both outcomes of a test; its region is then weighed as any other region.
+literals; the sums for fewer literals follow from these sums.
 
-Different multisets can describe the same region, whatever the rows are. If a value is above the
-higher of two cuts (thresholds), it is above the lower one too; and a value has only one category.
-The sum of this region is computed once. This depends on the public tests only: no region is left
-out because of the rows in it.
+Some multisets describe the same region whatever the rows are, for example because a value above the
+higher of two cuts (thresholds) is above the lower one too. The sum of such a region is computed
+once. This depends on the public tests only: no region is left out because of the rows in it.
 
 A sum is stored at the rank of its multiset. The rank of ``x_0 <= x_1 <= ...`` is the sum of the
 binomial coefficients ``C(x_i + i, i + 1)``, which is the number of multisets of the same size that
