@@ -119,7 +119,7 @@ class HypothesisClass(Protocol):
             encoded: the private rows, encoded by :meth:`encode`.
             labels: private class indices, shape ``(rows,)``.
             epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
-            row_weights: the weight of an error on each row, as for :meth:`draw`.
+            row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
 
         """
         ...

@@ -108,7 +108,7 @@ class RegionRows(Protocol):
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The number type in which counts of this many rows are exact."""
+        """The floating-point type in which counts of these rows are exact."""
         ...
 
     def turned(self, turned: NDArray[np.uint8]) -> RegionRows:
@@ -222,7 +222,7 @@ class MergedRows:
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The number type in which counts of this many rows are exact."""
+        """The floating-point type in which counts of these rows are exact."""
         return self.multiplicities.dtype
 
     def turned(self, turned: NDArray[np.uint8]) -> MergedRows:

@@ -231,8 +231,8 @@ class TreeWeights:
             counted: the private rows.
             depth: the depth of the trees.
             epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
-            excluded: pairs of feature test outcomes that no row can have at once, as for
-                :meth:`of`.
+            excluded: pairs of outcomes of feature tests that no row can have at once; None if no
+                pair is known.
             told: a function that is called with the progress: the number of finished steps and the
                 number of all steps, both public.
 
