@@ -11,9 +11,9 @@ hypothesis of a class, the number of rows to which the hypothesis gives label 1,
 
 * ``hypothesis.py`` has the interfaces of a hypothesis, a hypothesis class and an ensemble.
 * ``registry.py`` is the table of hypothesis classes by their name in a configuration.
-* ``chunks.py`` cuts the permuted rows into one chunk per learner, and handles failures: a learner
-  that fails votes for class 0, and an error of the machine, such as too little memory, ends the
-  training.
+* ``chunks.py`` cuts the permuted rows into one chunk per learner, and handles failures: the
+  model of a learner that fails votes for class 0, and an error of the machine, such as too little
+  memory, ends the training.
 * ``ensemble.py`` trains an ensemble of k models and reads a stored one.
 * ``learner_seeds.py`` derives the random seed of each learner.
 * ``vote_counting.py`` counts many votes in few operations.

@@ -119,7 +119,7 @@ class HypothesisClass(Protocol):
             encoded: the private rows, encoded by :meth:`encode`.
             labels: private class indices, shape ``(rows,)``.
             epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
-            row_weights: the weight of an error on each row, as for :meth:`draw`.
+            row_weights: the weight of an error on each row, shape ``(rows,)``; None for 1 each.
 
         """
         ...
@@ -250,7 +250,7 @@ class ChunkwiseEnsemble(Ensemble, Protocol):
 
         Args:
             chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
-            others: an ensemble of the same learner with the same number of chunks.
+            others: an ensemble of the same learner, with as many chunks as this one.
 
         """
         ...
@@ -332,9 +332,9 @@ class ClassRegistration:
 
     Attributes:
         kind: the name of the class in a configuration.
-        searched: the Python type of the class.
-        listed: the Python type of the list that has the class's hypotheses one by one; None if the
-            hypotheses are not listed.
+        searched: the Python type that represents the class.
+        listed: the Python type of the list of all hypotheses of the class; None if they are not
+            listed.
         hypothesis: the Python type of a drawn hypothesis.
         drawn: a noun for a drawn hypothesis in texts for users, for example "an interval".
         numbers: for a class with two labels over numeric features, how many numeric features may
@@ -346,9 +346,9 @@ class ClassRegistration:
         dichotomies: returns the list of all labellings that the class gives to private rows.
         dichotomy_bound: returns an upper bound on the number of these labellings, from the number
             of rows.
-        fit: trains models on chunks by a built-in rule, ``canonical`` or ``halving``.
-        counted: returns the method that trains the models from counts of rows, given the rule, the
-            class and whether the models give scores; None if training needs the rows.
+        fit: trains models on chunks by a built-in training rule, ``canonical`` or ``halving``.
+        counted: returns the method that trains the models from counts of rows; None if training
+            needs the rows.
         packed: returns an ensemble of trees that were trained from counts of rows.
         codes: returns the encoding that packs rows into bytes; None if the class does not support
             rows that are read in parts.
@@ -360,11 +360,11 @@ class ClassRegistration:
             stored for this.
         best: returns the hypothesis with the fewest errors, for the student classifier, which is
             trained on queries and their released labels.
-        check: refuses a rule, or scores, if the class does not support them.
+        check: refuses a training rule, or scores, if the class does not support them.
         tests: returns the tests of features that the hypotheses use.
         splits: returns the public cells by which the models vote; None if they do not vote by
             cells.
-        search_seconds: returns the estimated time of training; None for the search of a list.
+        search_seconds: returns the estimated time of training; None for classes that are listed.
         refuse_search: refuses training that would take more than an hour.
         refuse_rows: refuses a random draw that would take more than some minutes.
         is_quick: whether training is known to be quick; False for code that a user wrote.

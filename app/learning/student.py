@@ -112,7 +112,8 @@ def fit_student(
     """Return the trained student classifier, a deterministic function of public values.
 
     Args:
-        learner: the public choice of the learner, with the rule ``canonical`` or an estimator.
+        learner: the public choice of the learner: a scikit-learn estimator, or the built-in rule
+            ``canonical``, which takes the hypothesis with the fewest errors.
         values: queries, encoded as numbers by the public schema, shape ``(queries, features)``;
             there may be none.
         labels: the class indices that were released for the queries, shape ``(queries,)``.

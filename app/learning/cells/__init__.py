@@ -1,4 +1,4 @@
-"""Class ``cells``: a public division of the feature space, with any label for each cell.
+"""Hypothesis class ``cells``: any label for each cell of a public division of feature space.
 
 * ``cell_class.py`` has the class of all labellings of the cells, and exact random draws from it.
 * ``nested_grid.py`` has grids over numeric features, and computes the label of each cell from

@@ -66,7 +66,7 @@ class CellSplits:
 
     @property
     def root(self) -> int:
-        """Return where every row starts: at node 0, or without tests in the only cell, ``~0``."""
+        """Return where every row starts: node 0, or, without tests, cell 0 (written as ``~0``)."""
         return 0 if self.tests else ~0
 
     def places(self, values: NDArray[np.float64]) -> NDArray[np.int32]:

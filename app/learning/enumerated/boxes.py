@@ -58,7 +58,7 @@ class Axis:
         return np.where(np.isnan(column), 0, ranks).astype(np.int32)
 
     def bound(self, rank: int) -> float | None:
-        """Return the cut at one end of an interval of ranks; None for an unbounded end."""
+        """Return the cut (threshold) at which a rank begins; None if the rank has no such cut."""
         return float(self.cuts[rank - 1]) if 0 < rank <= len(self.cuts) else None
 
 

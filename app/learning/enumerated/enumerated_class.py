@@ -110,32 +110,32 @@ def log_sum_exp(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
 def total_roundoffs(term_count: int) -> int:
     """Return a bound on the relative rounding error of :meth:`ScaledSums.total`.
 
-    The unit is 2**-53. Each term is a factor times ``exp`` of an exponent, and the exponent is an
-    exact integer times ``decay``. Three roundings make the error of a term: that of the exponent,
-    which is at most 746 in size (below -746, ``exp`` is 0), that of ``exp``, and that of the
-    product with the factor. The sum of N positive terms is rounded at most N - 1 times.
+    The bound is in units of ``2**-53``.
 
     Args:
         term_count: the number of terms that are added.
 
     """
+    # Each term is a factor times exp of an exponent, and the exponent is an exact integer times
+    # decay.  Three roundings make the error of a term: that of the exponent, which is at most 746
+    # in size (below -746, exp is 0), that of exp, and that of the product with the factor.  The
+    # sum of N positive terms is rounded at most N - 1 times.
     return EXPONENT_MAX + FUNCTION_ROUNDOFFS + 1 + term_count
 
 
 def choice_roundoffs(log_factor_max: float) -> int:
     """Return a bound on the rounding error of a draw by :meth:`ScaledSums.relative_logs`.
 
-    The unit is 2**-53. A choice is one of the possible results of the draw. The exponent of a
-    choice, which is the log of its weight, is rounded three times: as a product, when the log of
-    the factor is added, and when the draw subtracts the largest exponent. The functions ``log`` and
-    ``exp`` have rounding errors of their own. A choice whose exponent is so small that its weight
-    rounds to 0 in the draw is never drawn, so only exponents of at most ``746 + log_factor_max`` in
-    size count.
+    The bound is on the log weight of one possible result of the draw, in units of ``2**-53``.
 
     Args:
-        log_factor_max: an upper bound on the log of any factor.
+        log_factor_max: an upper bound on the log of the factor of any sum.
 
     """
+    # A log weight is rounded three times: as a product, when the log of the factor is added, and
+    # when the draw subtracts the largest one.  The functions log and exp have rounding errors of
+    # their own.  A result whose weight rounds to 0 in the draw is never drawn, so only log weights
+    # of at most 746 + log_factor_max in size count.
     exponent_max = EXPONENT_MAX + log_factor_max
     return ceil(3 * exponent_max + FUNCTION_ROUNDOFFS * (log_factor_max + 1))
 
@@ -321,17 +321,17 @@ def log_weight_error(row_count: int, epsilon: float) -> float:
     """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
     The weight of a hypothesis is ``exp(-epsilon * errors / 2)``, where ``errors`` is its number of
-    errors. The numbers of errors, the number of hypotheses with each number of errors, and
-    ``epsilon / 2`` are exact. Let ``u = 2**-53`` and ``B = epsilon * row_count / 2``. The product
-    of ``epsilon / 2`` and ``errors``, and the subtraction of the largest log weight, have a
-    rounding error of at most ``u * B`` each, and ``exp`` has one of at most ``8 * u``. The sum of
-    these bounds is doubled, which covers second-order terms.
+    errors.
 
     Args:
         row_count: the public number of rows.
         epsilon: the parameter of the weights, or an upper bound on it.
 
     """
+    # The numbers of errors, the number of hypotheses with each number of errors, and epsilon / 2
+    # are exact.  With u = 2**-53 and B = epsilon * row_count / 2, the product of epsilon / 2 and
+    # errors, and the subtraction of the largest log weight, have a rounding error of at most u * B
+    # each, and exp has one of at most 8 * u.  Doubling the sum covers second-order terms.
     largest = 0.5 * epsilon * row_count
     return 2 * UNIT_ROUNDOFF * (2 * largest + FUNCTION_ROUNDOFFS)
 

@@ -161,7 +161,7 @@ class EnumeratedEnsemble:
 
         Args:
             chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
-            others: an ensemble over the same list with the same number of chunks.
+            others: an ensemble over the same list, with as many chunks as this one.
 
         Raises:
             InvariantError: the models give scores.

@@ -122,18 +122,18 @@ class ThresholdClass:
         """Return a bound on the rounding errors of the hypotheses' log weights in one random draw.
 
         With a bound ``eta``, a draw is ``(epsilon + 4 eta)``-DP up to a total variation distance of
-        :attr:`truncation_variation`. The weight of a hypothesis is ``exp(-epsilon * errors / 2)``,
-        where ``errors`` is its number of errors. The numbers of errors and ``epsilon / 2`` are
-        exact. Let ``u = 2**-53`` and ``B = epsilon * row_count / 2``. The product of
-        ``epsilon / 2`` and ``errors``, and the subtraction of the largest log weight, have a
-        rounding error of at most ``u * B`` each, and ``exp`` has one of at most ``8 * u``. The sum
-        of these bounds is doubled, which covers second-order terms.
+        :attr:`truncation_variation`.
 
         Args:
             row_count: the public number of rows.
-            epsilon: the parameter of the weights, or an upper bound on it.
+            epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``, or an upper bound
+                on it.
 
         """
+        # The numbers of errors and epsilon / 2 are exact.  With u = 2**-53 and B = epsilon *
+        # row_count / 2, the product of epsilon / 2 and errors, and the subtraction of the largest
+        # log weight, have a rounding error of at most u * B each, and exp has one of at most
+        # 8 * u.  Doubling the sum covers second-order terms.
         largest = 0.5 * epsilon * row_count
         return 2 * UNIT_ROUNDOFF * (2 * largest + FUNCTION_ROUNDOFFS)
 

@@ -183,8 +183,8 @@ def exchanged_bytes(body: bytes, others: bytes, chunks: NDArray[np.int64]) -> by
 
     Args:
         body: the stored ensemble; the caller has checked its digest.
-        others: the ensemble with the new models, whose bytes this process made, with the same
-            number of chunks.
+        others: the ensemble with the new models, with as many chunks as the stored one; this
+            process made its bytes.
         chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
 
     """

@@ -119,7 +119,7 @@ class PackedEnsemble:
 
         Args:
             chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
-            others: an ensemble of the same kind with the same number of chunks.
+            others: an ensemble of the same kind, with as many chunks as this one.
 
         """
         both = joined([self.form, others.form])

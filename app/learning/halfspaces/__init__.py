@@ -1,4 +1,6 @@
-"""Halfspaces that are listed exactly, over public points or over a public grid of integers.
+"""Hypothesis class ``halfspaces``: one halfspace for each way to label given points by halfspaces.
+
+The points are those of a public grid, or private rows.
 
 * ``lattice.py`` gives numbers integer coordinates, and makes the public grid.
 * ``arrangement.py`` finds every way in which a halfspace can label points on a line or in a plane.

@@ -106,15 +106,16 @@ def plane_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return one halfplane per non-constant labelling of points in a plane.
 
     Every labelling corresponds to exactly one ordered pair of points without another point between
-    them. To see this, take the two sets of points with label 1 and with label 0. Exactly two lines
-    touch both sets and have one set on each side. Direct both lines so that the set with label 1 is
-    on the left. Then exactly one of them meets the set with label 1 before the other set. On this
-    line, the last point with label 1 and the first point with label 0 are the pair.
+    them.
 
     Returns:
         The levels ``(w, b)`` of each halfplane, shape ``(halfplanes, 2, 3)``.
 
     """
+    # Take the two sets of points with label 1 and with label 0.  Exactly two lines touch both
+    # sets and have one set on each side.  Direct both lines so that the set with label 1 is on
+    # the left.  Then exactly one of them meets the set with label 1 before the other set.  On
+    # this line, the last point with label 1 and the first point with label 0 are the pair.
     first, second = visible_pairs(points)
     return pair_levels(points[first], points[second])
 

@@ -240,8 +240,8 @@ def refuse_points(point_count: int, dimension: int) -> None:
         dimension: the number of dimensions.
 
     Raises:
-        ConfigurationError: there may be too many labellings; the message says how many, and another
-            choice.
+        ConfigurationError: there may be too many labellings; the message says how many, and which
+            settings to change.
 
     """
     bound = dichotomy_bound(point_count, dimension)

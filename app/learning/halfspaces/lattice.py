@@ -122,8 +122,8 @@ class Grid:
 
     Attributes:
         coordinates: for each feature, the middle of every interval between cuts.
-        weights: for each feature, integers in proportion to the public share of people in every
-            interval.
+        weights: for each feature, integers in proportion to a public estimate of the number of
+            people in every interval.
 
     """
 

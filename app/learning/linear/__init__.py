@@ -12,7 +12,8 @@ predicted.
 * ``integer_vectors.py`` maps rows to integer vectors of bounded length, and has the residuals of
   the logistic loss as integers, so that sums over rows are exact.
 * ``linear_scores.py`` has the classifier over feature tests alone, and averages its weights over
-  the later half of the descent's steps, which ``app/privacy/noisy_gradient/mechanism.py`` runs.
+  the later half of the steps of gradient descent, which
+  ``app/privacy/noisy_gradient/mechanism.py`` runs.
 * ``kernel_scores.py`` has the classifier over feature tests and numeric features. Its inputs are
   cosines of weighted sums of numeric features, or the numeric features themselves.
 """

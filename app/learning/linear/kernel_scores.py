@@ -114,7 +114,8 @@ def numbered_features(
 
     Args:
         inputs: the tests and numeric features.
-        of_terms: the public map of the tests alone.
+        of_terms: a public linear map of the tests alone, with the mean and covariance of its
+            output.
         public_values: feature values of public points, encoded by the public schema, shape
             ``(points, features)``, at least one point.
         shrinkage: the shrinkage of inputs that vary little, and the limit on the length of a row's
@@ -142,7 +143,8 @@ def kernel_features(
 
     Args:
         inputs: the tests and waves.
-        of_terms: the public map of the tests alone.
+        of_terms: a public linear map of the tests alone, with the mean and covariance of its
+            output.
         public_values: feature values of public points, encoded by the public schema, shape
             ``(points, features)``; there may be none.
         shrinkage: the shrinkage of inputs that vary little. The length of a row's vector is limited

@@ -106,12 +106,10 @@ class Shrinkage:
     Attributes:
         noise: the standard deviation of the noise in a mean gradient, if rows' vectors have length
             1 and the whole privacy budget is spent on one step of the gradient descent.
-        ridge: a factor of the number that is added to every curvature. The number grows with this
-            factor, with the square of ``noise``, and with the number of combinations that are not
-            shrunk much.
-        length: the factor that gives the maximum length of a row's vector. It multiplies half the
-            expected length or, for inputs with cosines, the median length of public points (feature
-            vectors).
+        ridge: how much is added to every curvature, as a multiple of ``noise**2`` times the
+            approximate number of combinations that are not shrunk much.
+        length: the maximum length of a row's vector, as a multiple of half the expected length or,
+            for inputs with cosines, of the median length among public points (feature vectors).
         ridge_min: the least number that is added to every curvature, since a curvature that is
             computed from few points may be too small.
 
@@ -174,9 +172,9 @@ def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
 def directions(public_map: PublicMap, shrinkage: Shrinkage) -> Directions:
     """Return a linear map to coordinates that are uncorrelated and of nearly equal size.
 
-    A combination of inputs with variance v has the curvature ``v / 4`` in the logistic loss. It is
-    scaled by ``1 / sqrt(v / 4 + ridge)``, so that a combination that noise would hide stays small.
-    The last coordinate is the same for all rows.
+    A combination of inputs with variance v is scaled by ``1 / sqrt(v / 4 + c)``. The constant c
+    grows with the noise, so that a combination that noise would hide stays small. The last
+    coordinate is the same for all rows.
 
     Args:
         public_map: a public map of the inputs, with the mean and covariance of its output.

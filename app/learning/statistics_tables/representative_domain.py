@@ -151,7 +151,7 @@ class Projection:
         return nearest, int(apart[nearest])
 
     def search_word_count(self, labels: NDArray[np.uint8]) -> int:
-        """Return the number of 64-bit integers that :meth:`nearest` compares, as its work.
+        """Return the number of 64-bit integers that :meth:`nearest` compares, to estimate its work.
 
         Each integer has the labels of 64 points as bits. The number is 0 if a listed hypothesis has
         exactly these labels.

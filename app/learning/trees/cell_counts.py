@@ -344,7 +344,7 @@ class CountedRows:
     def statistics(self) -> Counts:
         """Return the counts of rows that the exponential mechanism over trees of depth 2 needs.
 
-        :class:`~app.learning.trees.regions.RegionStatistics` describes the layout of the returned
+        :meth:`~app.learning.trees.regions.RegionStatistics.of` describes the layout of the returned
         array.
         """
         both = self._first_axes(2)

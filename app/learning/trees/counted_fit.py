@@ -2,17 +2,11 @@
 
 Like ``canonical_learner.py``, it takes the tree with the fewest errors on a chunk and, of equally
 good tests, the first in the canonical order: the test whose public frequency of being true is
-nearest to one half comes first. But it needs only counts. A region is the set of a chunk's rows
-that reach a node. Let N be the number of rows in a region, and D the number with label 1 less the
-number with label 0. If the node is a leaf, ``(N + |D|) / 2`` rows are labelled correctly. Therefore
-the best tree has the largest sum of ``|D|`` over its leaves.
+nearest to one half comes first. But it needs only counts of rows, by label and by the outcomes of
+feature tests.
 
-At a node of the last level of feature tests, let y be the D of its region, and x the D of the rows
-on which a test is true. The two leaves contribute ``|x| + |y - x| = max(|y|, |2 x - y|)``, so only
-the tests with the largest and the smallest x matter.
-
-The rows are counted twice. The first counts decide the tests above the last level, for every chunk;
-the second counts, in each region that these tests make, decide the last level.
+The rows are counted twice. The first counts decide the tests above the last level, for every chunk.
+The second counts decide the last level, from the rows that reach each of its nodes.
 
 The counts of several blocks of rows can be added.
 """
@@ -45,6 +39,14 @@ if TYPE_CHECKING:
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.encoding.encoded_rows import EncodedRows
     from app.learning.trees.cell_counts import Features, Tables
+
+# A region is the set of a chunk's rows that reach a node.  Let N be the number of rows in a region,
+# and D the number with label 1 less the number with label 0.  If the node is a leaf, (N + |D|) / 2
+# rows are labelled correctly.  Therefore the best tree has the largest sum of |D| over its leaves.
+#
+# At a node of the last level of feature tests, let y be the D of its region, and x the D of the
+# rows on which a test is true.  The two leaves contribute |x| + |y - x| = max(|y|, |2 x - y|), so
+# only the tests with the largest and the smallest x matter.
 
 LABELS: Final = 2
 SHORT_ROWS_MAX: Final = np.iinfo(np.int16).max

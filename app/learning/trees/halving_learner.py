@@ -173,7 +173,13 @@ class PenaltyRule:
         return log_weights
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the log of the summed weights of all trees below a node, with any test there."""
+        """Return, for each node, the log of the summed weights of all subtrees with this root.
+
+        Args:
+            scores: for each feature test, the log of the summed weights of the subtrees that use
+                this test at their root; the last axis counts the tests.
+
+        """
         largest: NDArray[np.floating] = scores.max(axis=-1)
         total: NDArray[np.floating] = np.exp(scores - largest[..., np.newaxis]).sum(axis=-1)
         log_weights: NDArray[np.floating] = largest + np.log(total)

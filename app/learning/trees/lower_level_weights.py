@@ -7,18 +7,6 @@ sum over the labels l of ``exp(-decay (N - N_l))``. ``Z(region, d)`` is the sum 
 tests of ``Z(true side, d - 1) Z(false side, d - 1)``. Every test is used in every region, also in
 an empty one.
 
-A tree of depth 1 that gives label l where its test e is true, and label l' elsewhere, has this
-number of errors::
-
-    N - N_l' - delta_e,    delta_e = (rows of l) - (rows of l') where e is true,
-
-so with t tests::
-
-    Z(region, 1) = t sum_l exp(-decay (N - N_l))
-                   + sum_(l != l') exp(-decay (N - N_l')) sum_e exp(decay delta_e).
-
-All numbers delta_e, on both sides of every test, come from one matrix product per region.
-
 To avoid underflow, a sum is stored as two numbers, ``factor`` and ``errors``, whose value is
 ``factor * exp(-decay * errors)``.
 """
@@ -38,6 +26,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.trees.regions import RegionStatistics
+
+# A tree of depth 1 that gives label l where its test e is true, and label l' elsewhere, has
+# N - N_l' - delta_e errors, where delta_e is the number of rows of l less that of l' where e is
+# true.  So with t tests
+#
+#     Z(region, 1) = t sum_l exp(-decay (N - N_l))
+#                    + sum_(l != l') exp(-decay (N - N_l')) sum_e exp(decay delta_e).
+#
+# All numbers delta_e, on both sides of every test, come from one matrix product per region.
 
 # Twice that, and the logarithm of the number of tests, is the exponent of a double.
 EXPONENT_NARROW = 340.0
@@ -109,40 +106,39 @@ def pair_terms(statistics: RegionStatistics, decay: float) -> ScaledSums:
 
 
 def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
-    """Return for which regions (sets of rows) all weights are far inside the range of doubles.
+    """Return for which regions a faster formula for the weights neither over- nor underflows.
 
-    For these regions one exponential per pair of feature tests is computed; it and its reciprocal
-    give the sums for both sides of a test. The factors of the sums are then larger than otherwise
-    by at most a factor of ``exp(decay)``, so ``decay`` must be at most 1. It must also be at least
-    1e-100, so that the log of a sum divided by ``decay`` does not overflow.
+    A region is a set of rows. The formula may be used if ``decay`` times the number of rows of each
+    label is at most 340, and if ``decay`` is at least 1e-100 and at most 1.
 
     Args:
         totals: the number of rows of each label, shape ``(regions, labels)``.
         decay: half of epsilon.
 
     """
+    # The formula computes one exponential per pair of tests; it and its reciprocal give the sums
+    # for both sides of a test.  The factors of the sums are then larger than otherwise by at most
+    # a factor of exp(decay), so decay must be at most 1.  It must also be at least 1e-100, so that
+    # the log of a sum divided by decay does not overflow.
     exponent_max = EXPONENT_NARROW if DECAY_LEAST <= decay <= DECAY_NARROW else -1.0
     narrow: NDArray[np.bool_] = decay * totals.max(axis=1) <= exponent_max
     return narrow
 
 
 def gain_roundoffs(test_count: int) -> int:
-    """Return a bound on the relative rounding error of the sum of ``exp(decay delta_e)``.
+    """Return a bound on the relative rounding error of a sum of ``exp(decay * delta)``.
 
-    The sum has one term for each feature test e. The unit is 2**-53. The bound is the larger one of
-    two sums of rounding errors:
-
-    * In general the terms are computed relative to the largest one. The errors are those of an
-      exponent of at most 746 in size, of ``exp``, and of one term per feature test.
-    * If all weights are far inside the range of doubles (if :func:`is_narrow` returns true), the
-      errors are those of two exponents of at most 340 in size with
-      ``exp``, two reciprocals, a product, one term per test, and a last exponent of at most 341 in
-      size with ``exp`` and a product.
+    The sum has one term for each feature test: delta is the number of rows of one label less that
+    of another, among the rows on which the test is true. The bound is in units of ``2**-53``.
 
     Args:
         test_count: the number of tests.
 
     """
+    # Wide: the terms are computed relative to the largest one.  The errors are those of an
+    # exponent of at most 746 in size, of exp, and of one term per feature test.  Narrow (where
+    # is_narrow holds): those of two exponents of at most 340 in size with exp, two reciprocals, a
+    # product, one term per test, and a last exponent of at most 341 in size with exp and a product.
     wide = EXPONENT_MAX + FUNCTION_ROUNDOFFS + test_count
     narrow = 3 * (round(EXPONENT_NARROW) + 1 + FUNCTION_ROUNDOFFS) + 4 + test_count
     return max(wide, narrow)

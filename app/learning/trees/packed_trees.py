@@ -84,8 +84,7 @@ class LeafSelection:
             outcomes: a function that returns the outcomes of the feature tests at the nodes of some
                 trees on some queries, shape ``(2**depth - 1, trees)``, given a slice of the queries
                 and a slice of the trees. The nodes are in the order of :func:`selection_order`. Bit
-                i of each integer is the outcome on query i; the integers are ``int64``, or ``int8``
-                for up to eight queries. Further bits are ignored.
+                i of each integer is the outcome on query i of the slice; other bits are ignored.
 
         Returns:
             Private vote counts, shape ``(queries, labels)``; the counts of one query add up to the
@@ -167,8 +166,6 @@ def selection_order(depth: int) -> NDArray[np.intp]:
 
     The order goes level by level. Within a level, all nodes on the false side of their parent come
     first, in the order of the parents, and then the nodes on the true side, in the same order.
-    Therefore the false sides and the true sides of a level are the two halves of the level below
-    it.
     """
     levels = [(1 << level) - 1 + _sides_first(level) for level in range(depth)]
     return np.concatenate([np.zeros(0, dtype=np.intp), *levels])
@@ -420,7 +417,8 @@ class PackedTrees:
 
         Args:
             chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
-            others: an ensemble with the same number of chunks, trees per model and depth.
+            others: an ensemble with as many chunks as this one, and trees of the same depth and
+                number per model.
 
         Raises:
             InvariantError: the models give scores.
@@ -564,7 +562,7 @@ class TreeEnsemble:
 
         Args:
             chunks: the indices of the chunks whose models are replaced, shape ``(chunks,)``.
-            others: an ensemble over the same feature tests with the same number of chunks.
+            others: an ensemble over the same feature tests, with as many chunks as this one.
 
         Raises:
             InvariantError: the models give scores.

@@ -108,7 +108,7 @@ class RegionRows(Protocol):
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The number type in which counts of this many rows are exact."""
+        """The floating-point type in which counts of these rows are exact."""
         ...
 
     def turned(self, turned: NDArray[np.uint8]) -> RegionRows:
@@ -158,7 +158,7 @@ class RegionRows(Protocol):
     def statistics(self) -> Counts:
         """Return the counts of rows that the exponential mechanism over trees of depth 2 needs.
 
-        :class:`RegionStatistics` describes the layout of the returned array.
+        :meth:`RegionStatistics.of` describes the layout of the returned array.
         """
         ...
 
@@ -222,7 +222,7 @@ class MergedRows:
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """The number type in which counts of this many rows are exact."""
+        """The floating-point type in which counts of these rows are exact."""
         return self.multiplicities.dtype
 
     def turned(self, turned: NDArray[np.uint8]) -> MergedRows:
@@ -283,7 +283,7 @@ class MergedRows:
     def statistics(self) -> Counts:
         """Return the counts of rows that the exponential mechanism over trees of depth 2 needs.
 
-        :class:`RegionStatistics` describes the layout of the returned array.
+        :meth:`RegionStatistics.of` describes the layout of the returned array.
         """
         tests, classes = self.test_count, self.class_count
         products = np.zeros((classes - 1, tests, tests), dtype=self.number)
@@ -307,8 +307,6 @@ class MergedRows:
 class RegionStatistics:
     """The counts of rows in several regions (sets of rows), by label and by pairs of feature tests.
 
-    In one array, the counts of a region stand in the order of the attributes.
-
     Attributes:
         signed: for each label l from 1, the number of rows of label l on which two tests are true,
             less the number of such rows of label 0, shape ``(regions, labels - 1, tests, tests)``.
@@ -327,7 +325,8 @@ class RegionStatistics:
         """Return the counts of several regions from the arrays of :meth:`MergedRows.statistics`.
 
         Args:
-            flat: one array per region, shape ``(regions, counts)``.
+            flat: one array per region, shape ``(regions, counts)``. It has the entries of
+                ``signed``, then those of ``singles``, then ``totals``.
             test_count: the number of feature tests.
             class_count: the number of labels.
 

@@ -275,9 +275,8 @@ class TreeClass:
     def restricted_to(self, public_points: Encoded) -> TreeClass:
         """Return the class of trees with one feature test for each division of public points.
 
-        Two tests with opposite outcomes on every point divide the points in the same way: a tree
-        with one of them labels the points as the tree with the other one and exchanged branches
-        does.
+        Two tests with opposite outcomes on every point count as the same division, and only the
+        first of them is kept.
 
         Args:
             public_points: outcomes of :attr:`tests` on the points, shape ``(points, tests)``.

@@ -90,10 +90,10 @@ class TreeSize:
         """An upper bound on the log of any factor in the sums of trees' weights.
 
         A sum of weights is stored as ``factor * exp(-decay * errors)`` with ``decay = epsilon /
-        2``. A factor is at most the number of trees in the sum, times ``exp(decay)`` for each set
-        of rows for which :func:`app.learning.trees.lower_level_weights.is_narrow` returns true.
-        There are fewer such sets than leaves.
+        2``.
         """
+        # A factor is at most the number of trees in the sum, times exp(decay) for each set of rows
+        # for which is_narrow returns true.  There are fewer such sets than leaves.
         leaf_count = 1 << self.depth
         logs = leaf_count * (log(self.class_count) + DECAY_NARROW)
         return logs + (leaf_count - 1) * log(max(self.test_count, 1))
@@ -231,8 +231,8 @@ class TreeWeights:
             counted: the private rows.
             depth: the depth of the trees.
             epsilon: the parameter in the weights ``exp(-epsilon * errors / 2)``.
-            excluded: pairs of feature test outcomes that no row can have at once, as for
-                :meth:`of`.
+            excluded: pairs of outcomes of feature tests that no row can have at once; None if no
+                pair is known.
             told: a function that is called with the progress: the number of finished steps and the
                 number of all steps, both public.
 
@@ -297,31 +297,30 @@ class TreeWeights:
 def draw_log_error(size: TreeSize) -> float:
     """Return a bound on the rounding errors of the trees' log weights in one random draw.
 
-    The weight of a tree is ``exp(-epsilon * errors / 2)``. Trees have depth D over t feature tests,
-    with L labels. Numbers of errors are exact, so the relative rounding errors of sums of weights
-    depend neither on the rows nor on epsilon. In units of ``2**-53``, ``T(n)`` is the bound
-    :func:`app.learning.enumerated.enumerated_class.total_roundoffs` on a sum of n terms, ``G`` is
-    the bound :func:`app.learning.trees.lower_level_weights.gain_roundoffs` on the sum over all
-    subtrees of depth 1 with two given labels, and ``r_d`` is the bound on a sum over all subtrees
-    of depth d:
+    The weight of a tree is ``exp(-epsilon * errors / 2)``. Numbers of errors are exact, so the
+    bound depends neither on the rows nor on epsilon.
 
-    * ``r_0 = T(L)`` for the labels of a leaf.
-    * ``r_1 = G + T(L**2)`` for each side of a node with two levels of tests left.
-    * ``r_d = 2 r_(d-1) + 1 + T(t)`` for products of two sides, and their sum over the tests.
-    * A choice of a test at a node with d levels left uses products with errors of
-      ``2 r_(d-1) + 1``. A choice of a label at a leaf uses exact weights. Each choice adds the
-      bound :func:`app.learning.enumerated.enumerated_class.choice_roundoffs`.
-    * A drawn tree has ``2**(D - d)`` nodes with d levels left, and ``2**D`` leaves. Its probability
-      is the product of the probabilities of its choices, so the errors add.
-
-    The sum is doubled. This covers second-order terms, underflow, and the rounding of the bound
-    itself.
+    Args:
+        size: the number of feature tests, the depth and the number of labels.
 
     Returns:
         The bound ``eta``; a draw is ``(epsilon + 4 eta)``-DP up to the total variation distance
         that rounding the weights causes.
 
     """
+    # Trees have depth D over t tests, with L labels.  In units of 2**-53, T(n) is total_roundoffs
+    # of n terms, G is gain_roundoffs, the bound on the sum over all subtrees of depth 1 with two
+    # given labels, and r_d is the bound on a sum over all subtrees of depth d:
+    #
+    # r_0 = T(L) for the labels of a leaf.
+    # r_1 = G + T(L**2) for each side of a node with two levels of tests left.
+    # r_d = 2 r_(d-1) + 1 + T(t) for products of two sides, and their sum over the tests.
+    #
+    # A choice of a test at a node with d levels left uses products with errors of 2 r_(d-1) + 1; a
+    # choice of a label at a leaf uses exact weights; each choice adds choice_roundoffs.  A drawn
+    # tree has 2**(D - d) nodes with d levels left, and 2**D leaves.  Its probability is the
+    # product of the probabilities of its choices, so the errors add.  Doubling the sum covers
+    # second-order terms, underflow, and the rounding of the bound itself.
     choice = choice_roundoffs(size.log_factor_max)
     sums = [
         total_roundoffs(size.class_count),

@@ -36,7 +36,7 @@ class TreeRule(Protocol):
         ...
 
     def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the joint rating of all tests at a node, the last axis of ``scores``."""
+        """Return the rating of each node: the ratings of its tests combined, over the last axis."""
         ...
 
     def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:

@@ -5,13 +5,11 @@ mislabels. A literal is a test together with one of its outcomes. The literals o
 root of a tree to a node select the rows that reach the node, which are the node's region. The order
 of the literals does not matter, so a region is described by a multiset of literals. For trees of
 depth D, the summed weight of all subtrees of depth 2 is computed once for each multiset of D - 2
-literals; the sums for fewer literals follow from these sums. A multiset may repeat a literal, or
-contain both outcomes of a test; its region is then weighed as any other region.
+literals; the sums for fewer literals follow from these sums.
 
-Different multisets can describe the same region, whatever the rows are. If a value is above the
-higher of two cuts (thresholds), it is above the lower one too; and a value has only one category.
-The sum of this region is computed once. This depends on the public tests only: no region is left
-out because of the rows in it.
+Some multisets describe the same region whatever the rows are, for example because a value above the
+higher of two cuts (thresholds) is above the lower one too. The sum of such a region is computed
+once. This depends on the public tests only: no region is left out because of the rows in it.
 
 A sum is stored at the rank of its multiset. The rank of ``x_0 <= x_1 <= ...`` is the sum of the
 binomial coefficients ``C(x_i + i, i + 1)``, which is the number of multisets of the same size that
@@ -68,7 +66,7 @@ def multiset_ranks(members: NDArray[np.int64], kind_count: int) -> NDArray[np.in
 
 
 def multisets(kind_count: int, size: int) -> NDArray[np.int64]:
-    """Return all multisets of ``size`` integers from 0 to ``kind_count - 1``, by their ranks.
+    """Return all multisets of ``size`` integers from 0 to ``kind_count - 1``, ordered by rank.
 
     Returns:
         The sorted elements of each multiset, shape ``(multisets, size)``.
@@ -117,18 +115,16 @@ def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
 def first_descriptions(excluded: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
     """Return, for each multiset of outcomes of feature tests, the multiset that stands for it.
 
-    The rows with these outcomes are called a region; one multiset stands for all multisets that
-    describe the same region. If one outcome of a multiset implies a second one, the second is
-    replaced by the first. Every empty region is represented by both outcomes of the first test. A
-    multiset that represents a region represents itself.
+    The rows with the outcomes of a multiset are called its region. One multiset stands for all
+    multisets whose regions are equal whatever the rows are.
 
     Args:
         excluded: pairs of outcomes that no row can have at once, as :func:`excluded_literals`
             returns them; they contain at least the two outcomes of each test.
-        size: the number of outcomes in a multiset. With one outcome, each represents itself.
+        size: the number of outcomes in a multiset.
 
     Returns:
-        For each rank of a multiset, the rank of the one that represents its region, shape
+        For each multiset, in the order of ranks, the rank of the one that stands for it, shape
         ``(multisets,)``.
 
     """
@@ -136,7 +132,9 @@ def first_descriptions(excluded: NDArray[np.bool_], size: int) -> NDArray[np.int
     if size == 1:
         return np.arange(len(regions))
     implied = excluded[:, np.arange(len(excluded)) ^ 1]
-    # Of literals that imply each other, the first stays.
+    # If one literal of a multiset implies a second one, the second is replaced by the first.
+    # Of literals that imply each other, the first stays.  Both outcomes of the first test stand
+    # for every empty region.
     gives_way = implied & (~implied.T | np.triu(np.ones_like(implied), 1))
     pairs = list(permutations(range(size), 2))
     is_empty = np.zeros(len(regions), dtype=np.bool_)
@@ -174,9 +172,10 @@ def region_tables(
     excluded: NDArray[np.bool_] | None = None,
     told: Told = tell_nobody,
 ) -> tuple[ScaledSums, ...]:
-    """Return the summed weights of all subtrees, for every set of rows that tests above select.
+    """Return the summed weights of all subtrees, for every set of rows that can reach their root.
 
-    A multiset of outcomes of feature tests selects the rows that have these outcomes.
+    Such a set has the rows with given outcomes of the feature tests above the subtrees. The
+    outcomes are listed as a multiset.
 
     Args:
         rows: the private rows.
@@ -189,8 +188,8 @@ def region_tables(
             number of all multisets. Neither number depends on the private rows.
 
     Returns:
-        The table at index k has the sums for all multisets of ``k + 1`` outcomes, by rank, for k up
-        to ``depth - 3``.
+        One table for each number of outcomes from 1 to ``depth - 2``: the sums for all multisets
+        of this number of outcomes, ordered by rank.
 
     """
     lowest = _PairTable.of(rows, depth - PAIR_DEPTH, decay, excluded)
@@ -207,10 +206,11 @@ def table_terms(table: ScaledSums, regions: NDArray[np.int64], test_count: int) 
     The summed weight is the product of the sums for both sides of the test.
 
     Args:
-        table: the sums for all multisets with one outcome more than a node in ``regions`` has, in
-            the order of their ranks.
-        regions: the outcomes that lead to each node, in any order, shape ``(nodes, outcomes)``; the
-            number ``2 * a + o`` stands for the test with index a and the outcome o.
+        table: the table of :func:`region_tables` that has the summed weights of the subtrees below
+            every child that the nodes can have.
+        regions: the test outcomes that lead from the root to each node, in any order, shape
+            ``(nodes, outcomes)``; the number ``2 * a + o`` stands for the test with index a and the
+            outcome o.
         test_count: the number of tests.
 
     Returns:
