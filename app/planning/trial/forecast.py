@@ -3,11 +3,9 @@
 **From few models to k votes.** The *first* label of a query is the one with the most votes. A
 query's relative lead is the fraction of votes by which this label leads the next. A query's lead
 among the k votes is estimated as k times its relative lead among the models of the trial. A trial
-trains fewer models than k, so the estimated leads vary too much. The probability of an unstable
-answer falls about exponentially with the distance (the votes that may change before another label
-wins); if a is the local slope of the probability's logarithm and ``s^2`` the additional variance of
-the estimated distance, the mean probability is too large by a factor of ``e^(a^2 s^2 / 2)``. The
-forecast divides by this factor.
+trains fewer models than k, so the estimated leads vary more than those of k models would. Without a
+correction, the mean probability of an unstable answer would be too large; :func:`unstable_rates`
+corrects it.
 
 **One number for many rules.** The forecast gives a number of answers for each of many made-up
 labelling rules, which stand for the unknown rule that will relabel the rows. Under some rules few
@@ -18,8 +16,8 @@ other rules.
 
 A leaf of a tree is contested if the models disagree on its label.
 
-Such leaves are compared by kind: a kind is all leaves with one number of rows per chunk, from which
-the relative lead of the first label among the models follows.
+All leaves with the same number of rows per chunk are one kind of leaf. On such leaves the first
+label has the same relative lead, which follows from this number of rows.
 
 A stability test gives a query its label only if the label's lead in votes, with noise, is large
 enough; otherwise the answer is unstable. A noisy vote gives every query a label, which the noise
@@ -266,10 +264,6 @@ def tested_beside_leaves(
 def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
     """Return the mean number of answers until unstable answer T or answer m ends them.
 
-    Count all answers from 1. Let N be the number at which unstable answer T comes, N' the number at
-    which unstable answer T + 1 would come, and u the probability of an unstable answer. Then
-    ``E min(m, N) = m P(N > m) + (T/u) P(N' <= m + 1)``.
-
     Args:
         rates: the probability u of an unstable answer, for each made-up rule.
         cutoff: the cutoff T.
@@ -278,6 +272,8 @@ def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
     """
     if cutoff > limit:
         return np.full_like(rates, float(limit))
+    # Let N and N' be the numbers of unstable answers T and T + 1, among all answers:
+    # E min(m, N) = m P(N > m) + (T/u) P(N' <= m + 1).
     ended = binomial_tail(cutoff, limit, rates)
     one_more = binomial_tail(cutoff + 1, limit + 1, rates)
     answers: Numbers = limit * (1 - ended) + cutoff / rates * one_more
@@ -294,6 +290,8 @@ def unstable_rates(hits: Hits, agreement: Agreement, ensemble_size: int) -> Numb
         ensemble_size: the number k of models.
 
     """
+    # A trial with fewer models than k adds the variance s^2 to a distance. The probability of an
+    # unstable answer falls about as e^(-a distance), so its mean is too large by e^(a^2 s^2 / 2).
     leads, fitted = agreement.leads, agreement.learner_count
     farthest = max(0, (ensemble_size + 1) // 2 - 1)
     # A hair below, as doubles may put a whole number of votes just above it.

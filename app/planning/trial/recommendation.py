@@ -1,14 +1,11 @@
 """A search for the mechanism, ensemble size and budget shares that give the most labels.
 
 A choice is one combination of these settings. Planning does not know the rule that will relabel the
-rows, since it depends on private rows; made-up labelling rules stand for it. A choice's forecast
-has the number of labels under each of several made-up rules. Under each rule, a choice's ratio is
-its number of labels divided by that of the choice with the most labels; :func:`recommend` compares
-choices by the mean of this ratio over the rules. The models may be trees, and queries may often
-reach the tree leaf on which the models agree least; choices with equal ratios are compared by the
-number of labels in this case (if models label public cells, by the number that nine in ten made-up
-rules exceed). The *best rule* is the rule with the lowest error rate among those from which the
-relabelling rule is drawn.
+rows, since this rule depends on private rows. Several made-up labelling rules stand for it, and
+each choice is tried with each of them. Under one made-up rule, a choice's ratio is its expected
+number of labels divided by the largest number that any choice gives under this rule. Choices are
+compared by the mean of their ratios over the made-up rules. The *best rule* is the rule with the
+lowest error rate among those from which the relabelling rule is drawn.
 """
 
 from __future__ import annotations
@@ -74,9 +71,9 @@ class Choice:
             of a drawn rule).
         answers_share: the fraction of epsilon for answers.
         forecast: the forecast number of labels.
-        worst: the number of labels if queries often reach the leaf on which models agree least
-            (``small_leaf_risk.labels_at_worst``); for models that label public cells, the number of
-            labels that nine in ten made-up rules exceed.
+        worst: the number of labels if queries often reach the tree leaf on which the models agree
+            least; for models that label public cells, the number of labels that nine in ten made-up
+            rules exceed.
         accuracy: the fraction of made-up labels that the made-up rules predict; None if it was not
             computed.
         likeliest: the fraction of made-up labels that are the most frequent label; None if it was
@@ -101,9 +98,9 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
 
     The epsilon of answers and of relabelling (replacing the rows' labels by those of a drawn rule)
     together stays as configured, and so do all other shares. First the number k of models is
-    chosen: of all choices that give about the most labels, k is taken from the one that gives the
-    most if queries often reach the tree leaf on which the models agree least. Then, of the choices
-    with this k, the one with the largest mean ratio is returned.
+    fixed: of the choices that give about the most labels, the one with the largest
+    ``Choice.worst`` sets k. Then, of all choices with this k, the one with the largest mean ratio
+    is returned.
 
     Args:
         request: the planned release, with a known number of rows.

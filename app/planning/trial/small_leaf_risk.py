@@ -3,8 +3,9 @@
 If a leaf has r rows per chunk on average, a chunk has at least one row in it with probability
 ``1 - e^-r``. A model gives the leaf the right label if its chunk has a row there, and another label
 if not. So models agree on a leaf with many rows per chunk, agree on a wrong label for a leaf with
-almost none, and disagree in between. A leaf counts as a risk if queries that reach it, as frequent
-as the rows in it, halve the number of answers while the models agree on all other queries.
+almost none, and disagree in between. Queries are assumed to reach a leaf as often as rows do. A
+leaf is a risk if these queries alone, with full agreement on all other queries, halve the number of
+answers.
 """
 
 from __future__ import annotations
