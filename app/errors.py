@@ -282,7 +282,7 @@ class LedgerCorruptError(IntegrityError):
 
 
 class UncountedDrawsError(IntegrityError):
-    """An answer was drawn, which spends budget, and can no longer be recorded.
+    """An answer was drawn, so that budget is spent, and can no longer be recorded.
 
     The commit of the answer failed, and another server of the same ledger answered meanwhile.
     """

@@ -2,7 +2,7 @@
 
 The noise table of a release has the probability of an unstable answer at each distance. With the
 calibration ``certified`` the ledger also has a certificate for this table: stored numbers from
-which anybody can check that answers by the table keep the privacy promise.
+which the command checks that answers by the table keep the privacy promise.
 """
 
 from __future__ import annotations

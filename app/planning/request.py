@@ -61,7 +61,7 @@ class PlanRequest:
         dimension: the VC dimension of the class of relabelling rules, or an upper bound.
         classifier_dimension: the VC dimension of the classifier's class of rules or, if the
             classifier is not drawn from a list of rules, of the models' class.
-        universal: whether a published classifier answers all queries after answer m; m is then the
+        universal: whether a published classifier answers new queries after answer m; m is then the
             number m_o in Algorithm 4 of Nandi and Bassily (``docs/algorithms.md``).
         with_student: whether a classifier trained on the answers (a student) answers after them.
         with_scores: whether answers are scores, so that the votes are counted by score bin and not

@@ -107,14 +107,15 @@ NOISE_POINTS: Final = 33
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The forecast number of labels under a mechanism, for each made-up labelling rule.
+    """The forecast number of labelled answers under a mechanism, for each made-up labelling rule.
 
     Attributes:
-        labels: for each of H rules, the expected number of labels among m answers, shape ``(H,)``;
-            for a noisy vote, the largest number of answers of which the noise changes at most one
-            in a hundred.
-        unlimited: for each rule, the expected number of labels before unstable answer T (the
-            cutoff) without the limit of m answers, shape ``(H,)``; None if only m ends the answers.
+        labels: for each of H rules, the expected number of labelled answers among m answers, shape
+            ``(H,)``; for a noisy vote, the largest number of answers of which the noise changes at
+            most one in a hundred.
+        unlimited: for each rule, the expected number of labelled answers before unstable answer T
+            (the cutoff) without the limit of m answers, shape ``(H,)``; None if only m ends the
+            answers.
 
     """
 
@@ -123,27 +124,27 @@ class Forecast:
 
     @property
     def likely(self) -> Likely:
-        """The typical number of labels, to which most made-up rules come within a factor of two."""
+        """A typical number of labelled answers, and the fraction of made-up rules close to it."""
         return likely(self.labels)
 
     @property
     def mean(self) -> float:
-        """The mean number of labels over made-up labelling rules."""
+        """The mean number of labelled answers over made-up labelling rules."""
         return float(self.labels.mean())
 
     @property
     def low(self) -> float:
-        """The number of labels that nine in ten made-up labelling rules exceed."""
+        """The number of labelled answers that is exceeded under nine in ten made-up rules."""
         return float(np.quantile(self.labels, TAIL))
 
     @property
     def high(self) -> float:
-        """The number of labels that one in ten made-up labelling rules exceeds."""
+        """The number of labelled answers that is exceeded under one in ten made-up rules."""
         return float(np.quantile(self.labels, 1 - TAIL))
 
     @property
     def median_unlimited(self) -> float | None:
-        """The median number of labels over made-up rules, without the limit of m answers.
+        """The median number of labelled answers over made-up rules, without the limit of m answers.
 
         It is None if only the limit of m answers ends the voting.
         """
@@ -151,11 +152,12 @@ class Forecast:
 
 
 def parts_of_best(forecasts: Sequence[Forecast]) -> Numbers:
-    """Return the mean ratio of each mechanism's labels to the best one's, over made-up rules.
+    """Return how many labelled answers each mechanism gives, relative to the best mechanism.
 
-    The mean number of labels could prefer a mechanism that gives very many labels under some rules
-    and almost none under others, and nobody knows beforehand which rule will relabel. With the mean
-    ratio, every rule has the same weight.
+    For each made-up rule, the mechanism's number is divided by the best mechanism's number under
+    this rule; the result is the mean of these ratios over the rules, so that every rule has the
+    same weight. A mean of the numbers could prefer a mechanism that gives very many answers under
+    some rules and almost none under others, and nobody knows beforehand which rule will relabel.
 
     Args:
         forecasts: the forecasts of one or more mechanisms on the same made-up rules.
@@ -193,7 +195,7 @@ def labels_beside_leaves(
     ensemble_size: int,
     limit: int,
 ) -> Numbers:
-    """Return the expected number of a noisy vote's labels if some queries reach contested leaves.
+    """Return a noisy vote's expected answers if some queries reach contested leaves.
 
     Args:
         calibration: the noise parameters of the noisy vote.
@@ -203,9 +205,9 @@ def labels_beside_leaves(
         limit: the largest number m of answers.
 
     Returns:
-        For each kind of leaf, the expected number of labels if some queries reach leaves of this
-        kind and all other queries are unanimous; and as the last entry, the number if all queries
-        are unanimous.
+        For each kind of leaf, the expected number of labelled answers if some queries reach leaves
+        of this kind and all other queries are unanimous; and as the last entry, the number if all
+        queries are unanimous.
 
     """
     weights = np.append(shares, 1.0)
@@ -239,7 +241,7 @@ def forecast_of_table(
 def tested_beside_leaves(
     test: HitTest, leads: Numbers, shares: Numbers, ensemble_size: int, limit: int
 ) -> Numbers:
-    """Return a stability test's expected labels if some queries reach contested leaves.
+    """Return a stability test's expected stable answers if some queries reach contested leaves.
 
     Args:
         test: the stability test with its noise parameters.
@@ -249,9 +251,9 @@ def tested_beside_leaves(
         limit: the largest number m of answers.
 
     Returns:
-        For each kind of leaf, the expected number of labels if some queries reach leaves of this
-        kind and all other queries are unanimous; and as the last entry, the number if all queries
-        are unanimous.
+        For each kind of leaf, the expected number of labelled answers if some queries reach leaves
+        of this kind and all other queries are unanimous; and as the last entry, the number if all
+        queries are unanimous.
 
     """
     distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, None)

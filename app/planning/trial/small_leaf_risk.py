@@ -42,9 +42,10 @@ class Cliff:
         leaf_shares: the smallest and the largest fraction of people in such leaves.
         tests: the names of the feature tests (yes-or-no questions such as age >= 40) whose rarer
             answer is given by such a fraction of people; at most a few tests are named.
-        labels: the number of labels that the release gives if it has the worst of these leaves.
+        labels: the number of labelled answers that the release gives if it has the worst of these
+            leaves.
         hypotheses_at_risk: of the made-up labelling rules with which the release was tried, the
-            fraction under which it gives fewer than half of the mean number of labels.
+            fraction under which it gives fewer than half of the mean number of labelled answers.
 
     """
 
@@ -95,7 +96,9 @@ def find_cliff(
 def labels_at_worst(
     calibration: Weighed, *, ensemble_size: int, chunk_row_count: int, limit: int
 ) -> float:
-    """Return the number of labels if queries often reach the leaf on which models agree least.
+    """Return the number of labelled answers if queries often reach the most disputed leaf.
+
+    This is the tree leaf on which the models agree least.
 
     Args:
         calibration: the noise parameters for the budget of the answers.
