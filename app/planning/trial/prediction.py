@@ -51,7 +51,7 @@ class Prediction:
 def as_printed(
     row: MechanismRegistration, request: PlanRequest, agreement: Agreement
 ) -> Forecast | None:
-    """Return a mechanism's forecast with the papers' constants; None if these need more rows."""
+    """Return a mechanism's forecast with the papers' constants; None if there are too few rows."""
     if request.row_count is None or row.own_size is None:
         return None
     asked = replace(request.asked, private_grid=False)
