@@ -116,8 +116,8 @@ class NotExportableError(VerificationError):
 class MachineError(ConclaveError):
     """The machine refused memory, a file, a thread or a process that the models need.
 
-    The error's text is fixed. When a release opens, the error is shown on the operator's terminal;
-    after votes were requested, it stops the release, and never stands in place of a vote.
+    The error's text is fixed. While a release opens, the error is shown on the operator's terminal.
+    While the models vote, it stops the release; it is never counted as a vote.
     """
 
     def __str__(self) -> str:
@@ -282,7 +282,7 @@ class LedgerCorruptError(IntegrityError):
 
 
 class UncountedDrawsError(IntegrityError):
-    """A drawn answer counts towards the budget, and can no longer be recorded.
+    """An answer was drawn, so that budget is spent, and can no longer be recorded.
 
     The commit of the answer failed, and another server of the same ledger answered meanwhile.
     """

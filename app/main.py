@@ -766,14 +766,16 @@ def statistics_from_settings(
     tell: Callable[[str], None] = _ignore,
     even_if_hopeless: bool = False,
 ) -> StatisticsAnswer:
-    """Return the mean outcomes of rules over the private rows, from a table of noisy counts.
+    """Return each given rule's mean outcome over the private rows, from the release's statistics.
 
-    A rule has two outcomes; the mean counts the first as -1 and the second as 1. The table is drawn
-    and published first if the release has none yet.
+    A rule (hypothesis) has one of two outcomes on each row; the mean counts the first outcome as -1
+    and the second as 1. The release publishes one table with a noisy count of rows for each rule,
+    from which the means are computed. If it has no table yet, the table is first drawn and
+    published.
 
     Args:
         settings: the whole configuration.
-        raw: the rules (hypotheses), as decoded from JSON.
+        raw: the rules, as decoded from JSON.
         public: the path of a CSV of public points; None without public points.
         noise: the source of randomness.
         progress: receives the stages of the opening.

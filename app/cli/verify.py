@@ -1,8 +1,8 @@
 """``conclave verify``: recompute the state of a ledger from its first entry.
 
 The noise table of a release has the probability of an unstable answer at each distance. With the
-calibration ``certified`` it has a certificate: functions whose stored values show that answers by
-this table keep the privacy promise.
+calibration ``certified`` the ledger also has a certificate for this table: stored numbers from
+which the command checks that answers by the table keep the privacy promise.
 """
 
 from __future__ import annotations

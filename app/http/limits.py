@@ -32,8 +32,8 @@ class Limits:
         batch_rows_max: the most rows of one request by the Open Inference Protocol or by MLflow's.
         line_bytes_max: the longest line of a stream, in bytes; a longer line is refused, and the
             stream continues.
-        stream_lines_max: the most lines of a stream that are decided together.
-        stream_unread_bytes_max: the most bytes of a stream's lines that wait to be decided.
+        stream_lines_max: the most lines of a stream that are answered together.
+        stream_unread_bytes_max: the most bytes of a stream's lines that wait for an answer.
         stream_unsent_bytes_max: the most bytes of a stream's replies that wait for the client to
             read them. A client that sends everything before it reads anything can get about 350,000
             answers in this way; for more answers, it must read while it sends.

@@ -151,7 +151,7 @@ async def budget(api: CurrentApi) -> Budget:
     responses=refused(UNREADABLE),
 )
 async def outlook(api: CurrentApi) -> dict[str, object]:
-    """Return past answers over time, the forecast, and the ledger check's progress."""
+    """Return past answers over time, a forecast, and how much of the ledger was checked again."""
     return await api.slot.service.outlook()
 
 
@@ -286,7 +286,7 @@ async def classifier(api: CurrentApi, request: Request) -> Response:
 
 @query_router.get("/schema", response_model=Schema, response_model_exclude_unset=True)
 async def schema(api: CurrentApi) -> dict[str, object]:
-    """Return the schema: features, classes, missing tokens, and the precision of scores."""
+    """Return the schema: features, labels, texts for missing values, precision of scores."""
     service = api.slot.service
     scores = {} if service.precision is None else {"precision": service.precision}
     return {"release": service.release_name} | describe_schema(service.schema) | scores

@@ -1,4 +1,4 @@
-"""The curves of ``conclave plan --plot``: labels given, against epsilon, cutoff and rows."""
+"""The curves of ``conclave plan --plot``: labelled answers against epsilon, cutoff and rows."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ ROWS_UNKNOWN: Final = Fraction(10_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """The number of labels for one fraction of agreeing models, as one parameter varies.
+    """The number of labelled answers for one fraction of agreeing models, as one parameter varies.
 
     Attributes:
         agreement: the fraction of the votes for the first label.
-        points: the parameter's values, in increasing order, each with the number of labels that the
-            release then gives; one of the values is that of the planned release.
+        points: the parameter's values, in increasing order, each with the number of labelled
+            answers that the release then gives; one of the values is that of the planned release.
 
     """
 

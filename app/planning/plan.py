@@ -60,10 +60,10 @@ class Plan:
             if two thirds of the models agree, by the mechanism's name.
         capacities: the number of answers for several fractions of agreeing models; empty if the
             release gives no answers by vote.
-        others: the number of labels that each mechanism would give with the planned k votes at this
-            budget, if nine tenths of the models agree, by the mechanism's name.
-        changes: the number of labels for other values of epsilon, cutoff and number of rows, if
-            nine tenths of the models agree.
+        others: the number of labelled answers that each mechanism would give with the planned k
+            votes at this budget, if nine tenths of the models agree, by the mechanism's name.
+        changes: the number of labelled answers for other values of epsilon, cutoff and number of
+            rows, if nine tenths of the models agree.
         reasons: the reasons why the release cannot work, as sentences.
         advice: the settings to change if the release cannot work, as sentences.
         notes: further notes on the plan, as sentences.

@@ -44,8 +44,8 @@ class PlanRequest:
         charges: the epsilon and delta that are charged for relabelling, answers, classifier and
             statistics, for each of these that has a share of epsilon.
         budget: the epsilon and delta of answers and of relabelling (replacing the rows' labels by
-            those of a drawn rule), with respect to the rows that are used, which may be a random
-            sample; None if the release gives no answers by vote.
+            those of a drawn rule), with respect to replacing one of the rows that are used: all
+            rows, or a random sample; None if the release gives no answers by vote.
         targets: the number m of new answers of the ensemble and, for the papers' theorems, the
             error rate alpha at which they aim and the probability beta with which they may fail.
         cutoff: the cutoff T, the number of unstable answers until the ensemble stops, at least 1;
@@ -61,9 +61,9 @@ class PlanRequest:
         dimension: the VC dimension of the class of relabelling rules, or an upper bound.
         classifier_dimension: the VC dimension of the classifier's class of rules or, if the
             classifier is not drawn from a list of rules, of the models' class.
-        universal: whether the classifier follows answer m, so that m is the number m_o in Algorithm
-            4 of Nandi and Bassily (``docs/algorithms.md``).
-        with_student: whether a classifier trained on the answers (a student) follows them.
+        universal: whether a published classifier answers new queries after answer m; m is then the
+            number m_o in Algorithm 4 of Nandi and Bassily (``docs/algorithms.md``).
+        with_student: whether a classifier trained on the answers (a student) answers after them.
         with_scores: whether answers are scores, so that the votes are counted by score bin and not
             by label.
         with_estimator: whether the models are of another kind than the class of rules, so that the
@@ -75,8 +75,8 @@ class PlanRequest:
         learner_asked: the configured name of this method, which may be ``auto``; the joint budget
             is computed with it.
         learner_at_once: the name of the method that ``auto`` would choose with all of epsilon.
-        classifier_words: sentences on why ``auto`` chooses this method, and which labels the
-            classifier may never give.
+        classifier_words: sentences on why ``auto`` chooses the method in ``learner``, and which
+            labels the classifier may never give.
         rare_share: the classifier may never give a label that fewer than this fraction of the rows
             have; None without a classifier or without n.
         cell_count: the number of public cells that the models label; None for models without cells.
@@ -85,11 +85,11 @@ class PlanRequest:
         statistics: forecasts of the accuracy of the statistics table (noisy answers to counting
             queries about the rows) on few and on many public points; empty without a share of
             epsilon for statistics, or without n.
-        is_growing: whether further rows are added to the release, which determines the Renyi order
-            of the table of probabilities of unstable answers.
-        joint_rows: the names of the answering mechanisms with which a new release with these shares
-            has one joint budget for answers and drawn rules; None if ``budget`` says whether the
-            budget is joint, for every answering mechanism alike.
+        is_growing: whether further rows are added to the release; the table of probabilities of
+            unstable answers is then computed in another way.
+        joint_rows: the names of the answering mechanisms with which a new release has one joint
+            budget for answers and drawn rules; None if all mechanisms are to be treated like the
+            configured one.
 
     """
 

@@ -98,7 +98,7 @@ def changed(request: PlanRequest, lever: Lever, value: Fraction) -> PlanRequest:
 
 
 def labels_at(request: PlanRequest, agreement: Fraction) -> int | None:
-    """Return the number of labels if a given fraction of models agrees.
+    """Return the number of labelled answers if a given fraction of models agrees.
 
     The result is None if no noise parameters fit the budget, or if there are fewer rows than
     models.

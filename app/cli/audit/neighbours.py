@@ -2,13 +2,13 @@
 
 The operator's rows are never read. The audited release has the configured privacy promise,
 calibration, classes and behaviour after the last answer. Its rows are generated, one per chunk, and
-each row has one number as its feature. There are so few rows that one record has a
-large effect on the answers. Each model votes for the label of its only row on every query, so that
-one record determines one vote.
+each row has one number as its feature. There are so few rows that one record has a large effect on
+the answers. Each model votes for the label of its only row on every query, so that one record
+determines one vote.
 
 If the unit of privacy is a person, every person has one row, except the person who differs between
-the data sets: this person's :data:`~app.auditing.hypothesis_draws.ROWS_OF_A_PERSON` rows are
-replaced by as many rows or by one.
+the data sets, who has :data:`~app.auditing.hypothesis_draws.ROWS_OF_A_PERSON` rows in one or in
+both of them.
 """
 
 from __future__ import annotations

@@ -86,7 +86,15 @@ def read_budget(address: str) -> Budget:
 def report_of(
     replies: list[Reply], without: list[Reply], budget: Budget, *, seconds: float
 ) -> Report:
-    """Return every figure of the demo, from the replies and the held-out rows' labels."""
+    """Return every figure of the demo, from the replies and the held-out rows' labels.
+
+    Args:
+        replies: the replies of the demo's release, one for each held-out row.
+        without: the replies of the second release, which does not relabel its rows.
+        budget: the budget of the demo's release after the queries.
+        seconds: the time since the demo began.
+
+    """
     labels = demo_queries().labels
     ensemble = [pair for pair in zip(replies, labels, strict=True) if pair[0].phase == "ensemble"]
     stable = [pair for pair in ensemble if pair[0].stable]

@@ -1,7 +1,7 @@
 """Observability for operators: metrics, request identifiers, log lines, traces.
 
 * ``metrics.py`` is ``GET /metrics``, with the declarations of all metrics. The release's metrics
-  come from the public budget; the server's metrics are requests, refusals and waiting queries.
+  are figures of ``GET /budget``; the server's metrics are requests, refusals and waiting queries.
 * ``monitoring_options.py`` defines the options: which times, log lines and trace spans are
   recorded.
 * ``request_ids_and_times.py`` makes the identifier of a request, or reads the client's identifier,

@@ -1,7 +1,7 @@
 """The route ``GET /metrics``: public figures in Prometheus' format.
 
 The reply contains only the metrics that this module lists: no processor time, memory, garbage
-collection or exact times of the process that decides queries, and no label that distinguishes
+collection or exact times of the process that answers queries, and no label that distinguishes
 clients, unless an operator asks for answers by API key. The release's metrics are the public
 quantities of ``GET /budget``; the process's metrics are its requests, its refusals and its waiting
 queries. In this module a label is an attribute of a metric, as in Prometheus, and not an answer.
@@ -58,7 +58,7 @@ class Facts:
         budget: the body of ``GET /budget``; None unless the release is open.
         noted_sequence: the number of the ledger entry that the head file records; None without a
             head file.
-        workload: the queries that wait to be decided, with counters of the decided ones; None
+        workload: the queries that wait for an answer, with counters of those answered; None
             unless the release is open.
         key_answers: the number of new answers of each API key, by its name; empty unless an
             operator asked for it.

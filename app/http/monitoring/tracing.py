@@ -1,7 +1,7 @@
 """Trace spans sent to a collector by OpenTelemetry; off unless a setting names a collector.
 
 A span is the record of one timed piece of work. There is a span for every request, for every batch
-of queries that are decided together, for the batch's votes, and for its commit to the ledger. A
+of queries that are answered together, for the batch's votes, and for its commit to the ledger. A
 span contains times, which are rounded outwards to a coarse grid; the time of an answer is outside
 the privacy guarantee (``docs/guarantee.md``). The attributes of a span are the route, the status,
 the kind of refusal and the request's id; the content of queries and answers is left out.

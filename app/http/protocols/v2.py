@@ -1,8 +1,9 @@
 """The Open Inference Protocol V2 under ``/v2``, for clients of Triton, KServe and MLServer.
 
 In this protocol the release is a model, whose name is the release's name. A request for inference
-gets for each row the label, whether the answer is stable, and the number of the models' answer. The
-values of a tensor are in the body's JSON, or in binary after the JSON.
+gets for each row the label, whether the answer is stable, and the answer's number (0 if the
+published classifier answered). The values of a tensor are in the body's JSON, or in binary after
+the JSON.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The fast path avoids the web framework. If a query would be refused, the ordinary path handles it
 from the start, so nothing is counted, logged or charged here before the query is in the queue of
-the writer (the one thread that decides queries). If the writer decides to give no answer, the
+the writer (the one thread that draws the answers to queries). If the writer gives no answer, the
 ordinary path sends the refusal.
 """
 

@@ -109,7 +109,7 @@ class Channel(Generic[ItemT]):
             self._has_news.set()
 
     async def take(self, *, count_max: int) -> list[ItemT]:
-        """Return up to ``count_max`` items as soon as there are some; none after the end."""
+        """Wait for an item, and return up to ``count_max`` items; none if the queue ended."""
         while not self._items and not self._closed:
             self._has_news.clear()
             await self._has_news.wait()
@@ -120,6 +120,6 @@ class Channel(Generic[ItemT]):
         return taken
 
     def close(self) -> None:
-        """Let the consumer end after the remaining items."""
+        """End the queue: the consumer still gets the items in it, and no further ones."""
         self._closed = True
         self._has_news.set()

@@ -71,5 +71,5 @@ async def ask_statistics(api: CurrentApi, request: Request) -> object:
     responses=gives({JSON: StatisticsTable}) | refused(*REFUSALS),
 )
 async def statistics_table(api: CurrentApi) -> Response:
-    """Return the released statistics table: its tests of features, its rules and their counts."""
+    """Return the published statistics table: feature tests, rules, and a count of each rule."""
     return Response(await api.slot.service.statistics_document(), media_type=JSON)

@@ -82,9 +82,10 @@ class PlainRoute(Protocol):
     """The interface of a route that can answer requests without the web framework."""
 
     def admit(self, scope: Scope) -> object | None:
-        """Check a request's headers; return a result for all requests with equal headers.
+        """Check a request's headers, on behalf of all later requests with equal headers.
 
-        The result is None if each of these requests must be checked by itself.
+        The result is what the route needs to know of these requests, for example their sender; None
+        if each of them must be checked by itself.
 
         Args:
             scope: the ASGI scope of a request with one Content-Length, as the web server made it.

@@ -92,7 +92,9 @@ class NamedRequest(Request):
 def check_media_type(
     headers: Headers, accepted: frozenset[str], *, encodings: frozenset[str] = UNCOMPRESSED
 ) -> None:
-    """Check that the media type is allowed or absent; with JSON, any ``+json`` is allowed.
+    """Check that a body's media type is absent or one of the accepted types.
+
+    If JSON is accepted, so is every type that ends with ``+json``.
 
     Raises:
         UnsupportedMediaTypeError: the media type is not allowed, or the compression is not listed

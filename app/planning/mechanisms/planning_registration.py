@@ -1,7 +1,7 @@
 """The planning functions of one answering mechanism: an entry of ``planning_table.py``.
 
 A plan gives the noise parameters, the number k of models, and whether the release can work; a
-forecast gives the number of labels, as found by training models on made-up records.
+forecast gives the number of labelled answers, as found by training models on made-up records.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class PlanningRegistration:
         document: returns these noise parameters as a JSON document.
         capacity: returns the number of answers if all queries have a given fraction of agreeing
             models and a given lead in votes.
-        forecast: returns the number of labels with k votes and at most m answers, given the
-            measured agreement of models.
-        beside_leaves: returns the forecast number of labels if a fraction of the queries reaches a
-            leaf of the models' trees on which few models agree; None if this number follows from
-            the probability of unstable answers.
+        forecast: returns the number of labelled answers with k votes and at most m answers, given
+            the measured agreement of models.
+        beside_leaves: returns the forecast number of labelled answers if a fraction of the queries
+            reaches a leaf of the models' trees on which few models agree; None if this number
+            follows from the probability of unstable answers.
         variants: functions that compute the noise of each variant of the mechanism that a plan
             compares, by name.
         quick: computes the noise approximately, for plots and searches that need the noise of many

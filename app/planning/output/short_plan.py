@@ -225,7 +225,7 @@ def _online(plan: Plan) -> str:
 
 
 def is_better(choice: Choice, own: Forecast) -> bool:
-    """Return whether a choice of settings gives clearly more labels than the present ones."""
+    """Return whether a choice gives clearly more labelled answers than the present settings."""
     return choice.forecast.mean * AS_GOOD > own.mean
 
 
@@ -241,6 +241,6 @@ def settings_words(choice: Choice) -> str:
 
 
 def expected(forecast: Forecast) -> str:
-    """Return a text with the mean number of labels, and its range over made-up rules."""
+    """Return a text with the mean number of labelled answers, and its range over made-up rules."""
     low, high = (f"{round(each):,}" for each in (forecast.low, forecast.high))
     return f"{round(forecast.mean):,} on average ({low} to {high} by eight rules in ten)"

@@ -10,7 +10,7 @@
 * ``forecast.py`` computes the number of answers of a mechanism from this agreement.
 * ``small_leaf_risk.py`` warns of small tree leaves with one or two rows per chunk, on which models
   disagree.
-* ``search_for_wanted.py`` searches the least epsilon, or the fewest rows, for a wanted result.
+* ``search_for_wanted.py`` searches for the least epsilon, or the fewest rows, with a wanted result.
 * ``sustained_answers.py`` computes the rate of answers that a release can give for ever if rows are
   added.
 * ``recommendation.py`` tries other mechanisms, numbers k of models, cutoffs T and shares of

@@ -3,11 +3,9 @@
 **From few models to k votes.** The *first* label of a query is the one with the most votes. A
 query's relative lead is the fraction of votes by which this label leads the next. A query's lead
 among the k votes is estimated as k times its relative lead among the models of the trial. A trial
-trains fewer models than k, so the estimated leads vary too much. The probability of an unstable
-answer falls about exponentially with the distance (the votes that may change before another label
-wins); if a is the local slope of the probability's logarithm and ``s^2`` the additional variance of
-the estimated distance, the mean probability is too large by a factor of ``e^(a^2 s^2 / 2)``. The
-forecast divides by this factor.
+trains fewer models than k, so the estimated leads vary more than those of k models would. Without a
+correction, the mean probability of an unstable answer would be too large; :func:`unstable_rates`
+corrects it.
 
 **One number for many rules.** The forecast gives a number of answers for each of many made-up
 labelling rules, which stand for the unknown rule that will relabel the rows. Under some rules few
@@ -18,8 +16,8 @@ other rules.
 
 A leaf of a tree is contested if the models disagree on its label.
 
-Such leaves are compared by kind: a kind is all leaves with one number of rows per chunk, from which
-the relative lead of the first label among the models follows.
+All leaves with the same number of rows per chunk are one kind of leaf. On such leaves the first
+label has the same relative lead, which follows from this number of rows.
 
 A stability test gives a query its label only if the label's lead in votes, with noise, is large
 enough; otherwise the answer is unstable. A noisy vote gives every query a label, which the noise
@@ -109,14 +107,15 @@ NOISE_POINTS: Final = 33
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The forecast number of labels under a mechanism, for each made-up labelling rule.
+    """The forecast number of labelled answers under a mechanism, for each made-up labelling rule.
 
     Attributes:
-        labels: for each of H rules, the expected number of labels among m answers, shape ``(H,)``;
-            for a noisy vote, the largest number of answers of which the noise changes at most one
-            in a hundred.
-        unlimited: for each rule, the expected number of labels before unstable answer T (the
-            cutoff) without the limit of m answers, shape ``(H,)``; None if only m ends the answers.
+        labels: for each of H rules, the expected number of labelled answers among m answers, shape
+            ``(H,)``; for a noisy vote, the largest number of answers of which the noise changes at
+            most one in a hundred.
+        unlimited: for each rule, the expected number of labelled answers before unstable answer T
+            (the cutoff) without the limit of m answers, shape ``(H,)``; None if only m ends the
+            answers.
 
     """
 
@@ -125,27 +124,27 @@ class Forecast:
 
     @property
     def likely(self) -> Likely:
-        """The typical number of labels, to which most made-up rules come within a factor of two."""
+        """A typical number of labelled answers, and the fraction of made-up rules close to it."""
         return likely(self.labels)
 
     @property
     def mean(self) -> float:
-        """The mean number of labels over made-up labelling rules."""
+        """The mean number of labelled answers over made-up labelling rules."""
         return float(self.labels.mean())
 
     @property
     def low(self) -> float:
-        """The number of labels that nine in ten made-up labelling rules exceed."""
+        """The number of labelled answers that is exceeded under nine in ten made-up rules."""
         return float(np.quantile(self.labels, TAIL))
 
     @property
     def high(self) -> float:
-        """The number of labels that one in ten made-up labelling rules exceeds."""
+        """The number of labelled answers that is exceeded under one in ten made-up rules."""
         return float(np.quantile(self.labels, 1 - TAIL))
 
     @property
     def median_unlimited(self) -> float | None:
-        """The median number of labels over made-up rules, without the limit of m answers.
+        """The median number of labelled answers over made-up rules, without the limit of m answers.
 
         It is None if only the limit of m answers ends the voting.
         """
@@ -153,11 +152,12 @@ class Forecast:
 
 
 def parts_of_best(forecasts: Sequence[Forecast]) -> Numbers:
-    """Return the mean ratio of each mechanism's labels to the best one's, over made-up rules.
+    """Return how many labelled answers each mechanism gives, relative to the best mechanism.
 
-    The mean number of labels could prefer a mechanism that gives very many labels under some rules
-    and almost none under others, and nobody knows beforehand which rule will relabel. With the mean
-    ratio, every rule has the same weight.
+    For each made-up rule, the mechanism's number is divided by the best mechanism's number under
+    this rule; the result is the mean of these ratios over the rules, so that every rule has the
+    same weight. A mean of the numbers could prefer a mechanism that gives very many answers under
+    some rules and almost none under others, and nobody knows beforehand which rule will relabel.
 
     Args:
         forecasts: the forecasts of one or more mechanisms on the same made-up rules.
@@ -195,7 +195,7 @@ def labels_beside_leaves(
     ensemble_size: int,
     limit: int,
 ) -> Numbers:
-    """Return the expected number of a noisy vote's labels if some queries reach contested leaves.
+    """Return a noisy vote's expected answers if some queries reach contested leaves.
 
     Args:
         calibration: the noise parameters of the noisy vote.
@@ -205,9 +205,9 @@ def labels_beside_leaves(
         limit: the largest number m of answers.
 
     Returns:
-        For each kind of leaf, the expected number of labels if some queries reach leaves of this
-        kind and all other queries are unanimous; and as the last entry, the number if all queries
-        are unanimous.
+        For each kind of leaf, the expected number of labelled answers if some queries reach leaves
+        of this kind and all other queries are unanimous; and as the last entry, the number if all
+        queries are unanimous.
 
     """
     weights = np.append(shares, 1.0)
@@ -241,7 +241,7 @@ def forecast_of_table(
 def tested_beside_leaves(
     test: HitTest, leads: Numbers, shares: Numbers, ensemble_size: int, limit: int
 ) -> Numbers:
-    """Return a stability test's expected labels if some queries reach contested leaves.
+    """Return a stability test's expected stable answers if some queries reach contested leaves.
 
     Args:
         test: the stability test with its noise parameters.
@@ -251,9 +251,9 @@ def tested_beside_leaves(
         limit: the largest number m of answers.
 
     Returns:
-        For each kind of leaf, the expected number of labels if some queries reach leaves of this
-        kind and all other queries are unanimous; and as the last entry, the number if all queries
-        are unanimous.
+        For each kind of leaf, the expected number of labelled answers if some queries reach leaves
+        of this kind and all other queries are unanimous; and as the last entry, the number if all
+        queries are unanimous.
 
     """
     distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, None)
@@ -266,10 +266,6 @@ def tested_beside_leaves(
 def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
     """Return the mean number of answers until unstable answer T or answer m ends them.
 
-    Count all answers from 1. Let N be the number at which unstable answer T comes, N' the number at
-    which unstable answer T + 1 would come, and u the probability of an unstable answer. Then
-    ``E min(m, N) = m P(N > m) + (T/u) P(N' <= m + 1)``.
-
     Args:
         rates: the probability u of an unstable answer, for each made-up rule.
         cutoff: the cutoff T.
@@ -278,6 +274,8 @@ def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
     """
     if cutoff > limit:
         return np.full_like(rates, float(limit))
+    # Let N and N' be the numbers of unstable answers T and T + 1, among all answers:
+    # E min(m, N) = m P(N > m) + (T/u) P(N' <= m + 1).
     ended = binomial_tail(cutoff, limit, rates)
     one_more = binomial_tail(cutoff + 1, limit + 1, rates)
     answers: Numbers = limit * (1 - ended) + cutoff / rates * one_more
@@ -294,6 +292,8 @@ def unstable_rates(hits: Hits, agreement: Agreement, ensemble_size: int) -> Numb
         ensemble_size: the number k of models.
 
     """
+    # A trial with fewer models than k adds the variance s^2 to a distance. The probability of an
+    # unstable answer falls about as e^(-a distance), so its mean is too large by e^(a^2 s^2 / 2).
     leads, fitted = agreement.leads, agreement.learner_count
     farthest = max(0, (ensemble_size + 1) // 2 - 1)
     # A hair below, as doubles may put a whole number of votes just above it.

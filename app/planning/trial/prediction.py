@@ -27,9 +27,8 @@ class Prediction:
 
     Attributes:
         own: the forecast of the release as configured.
-        by_mechanism: the forecast of each mechanism at its budget with its number k of models and
-            cutoff T, for calibration ``paper`` with the papers' constants; None for a mechanism
-            with more chunks than rows.
+        by_mechanism: the forecast of each answering mechanism at the same budget, by its name; None
+            for a mechanism that needs more chunks than there are rows.
         cliff: the risk that models disagree on a tree leaf with few rows, so that few answers are
             stable; None if no leaf is a risk.
         best: the recommended settings; None if no other settings could be tried.
@@ -52,7 +51,7 @@ class Prediction:
 def as_printed(
     row: MechanismRegistration, request: PlanRequest, agreement: Agreement
 ) -> Forecast | None:
-    """Return a mechanism's forecast with the papers' constants; None if these need more rows."""
+    """Return a mechanism's forecast with the papers' constants; None if there are too few rows."""
     if request.row_count is None or row.own_size is None:
         return None
     asked = replace(request.asked, private_grid=False)

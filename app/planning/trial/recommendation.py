@@ -1,14 +1,11 @@
-"""A search for the mechanism, ensemble size and budget shares that give the most labels.
+"""A search for the mechanism, ensemble size and budget shares that give the most answers.
 
 A choice is one combination of these settings. Planning does not know the rule that will relabel the
-rows, since it depends on private rows; made-up labelling rules stand for it. A choice's forecast
-has the number of labels under each of several made-up rules. Under each rule, a choice's ratio is
-its number of labels divided by that of the choice with the most labels; :func:`recommend` compares
-choices by the mean of this ratio over the rules. The models may be trees, and queries may often
-reach the tree leaf on which the models agree least; choices with equal ratios are compared by the
-number of labels in this case (if models label public cells, by the number that nine in ten made-up
-rules exceed). The *best rule* is the rule with the lowest error rate among those from which the
-relabelling rule is drawn.
+rows, since this rule depends on private rows. Several made-up labelling rules stand for it, and
+each choice is tried with each of them. Under one made-up rule, a choice's ratio is its expected
+number of labelled answers divided by the largest number that any choice gives under this rule.
+Choices are compared by the mean of their ratios over the made-up rules. The *best rule* is the rule
+with the lowest error rate among those from which the relabelling rule is drawn.
 """
 
 from __future__ import annotations
@@ -73,10 +70,10 @@ class Choice:
         relabel_share: the fraction of epsilon for relabelling (replacing the rows' labels by those
             of a drawn rule).
         answers_share: the fraction of epsilon for answers.
-        forecast: the forecast number of labels.
-        worst: the number of labels if queries often reach the leaf on which models agree least
-            (``small_leaf_risk.labels_at_worst``); for models that label public cells, the number of
-            labels that nine in ten made-up rules exceed.
+        forecast: the forecast number of labelled answers.
+        worst: the number of labelled answers if queries often reach the tree leaf on which the
+            models agree least; for models that label public cells, the number that is exceeded
+            under nine in ten made-up rules.
         accuracy: the fraction of made-up labels that the made-up rules predict; None if it was not
             computed.
         likeliest: the fraction of made-up labels that are the most frequent label; None if it was
@@ -97,13 +94,13 @@ class Choice:
 
 
 def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
-    """Return the choice of settings that gives the most labels, among those of a grid.
+    """Return the choice that gives the most labelled answers, of all choices in a grid.
 
     The epsilon of answers and of relabelling (replacing the rows' labels by those of a drawn rule)
     together stays as configured, and so do all other shares. First the number k of models is
-    chosen: of all choices that give about the most labels, k is taken from the one that gives the
-    most if queries often reach the tree leaf on which the models agree least. Then, of the choices
-    with this k, the one with the largest mean ratio is returned.
+    fixed: of the choices that give about the most labelled answers, the one with the largest
+    ``Choice.worst`` sets k. Then, of all choices with this k, the one with the largest mean ratio
+    is returned.
 
     Args:
         request: the planned release, with a known number of rows.
@@ -130,16 +127,17 @@ def picked(choices: Sequence[Choice]) -> Choice:
     """Return the choice with the largest mean ratio, among choices with the same number of models.
 
     Nearly equal ratios are not treated as equal, because even a difference of a thousandth may hide
-    a mechanism that gives only a tenth of the labels under some rules.
+    a mechanism that gives only a tenth of the answers under some rules.
     """
     parts = parts_of_best([choice.forecast for choice in choices]).tolist()
     return max(zip(parts, choices, strict=True), key=lambda each: (each[0], _safety(each[1])))[1]
 
 
 def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | None:
-    """Return the settings that give the most labels, even if the drawn rule is unfavourable.
+    """Return the settings that give the most labelled answers if the drawn rule is unfavourable.
 
-    Settings are compared by the number of labels that nine in ten made-up rules exceed.
+    Settings are compared by the number of labelled answers that is exceeded under nine in ten
+    made-up rules.
 
     Args:
         request: the planned release, with a known number of rows.

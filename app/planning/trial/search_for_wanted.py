@@ -44,7 +44,7 @@ class Wanted:
     """The wanted number of answers and accuracy of a release.
 
     Attributes:
-        answers: the wanted number of labels from the ensemble; None for any number.
+        answers: the wanted number of labelled answers from the ensemble; None for any number.
         loss: the largest wanted error rate above that of the best rule of the class; None for any.
 
     """
@@ -61,9 +61,9 @@ class Attempt:
         request: the tried release.
         choice: the tried release's mechanism, number k of models, cutoff T and shares of epsilon;
             None if no choice could be tried.
-        labels: the number of labels that the release gives or exceeds under nine in ten made-up
-            rules, or without a trial the number if nine in ten models agree; None if no number was
-            wanted.
+        labels: the number of labelled answers that the release gives at least, under nine in ten
+            made-up rules; without a trial, the number if nine in ten models agree; None if no
+            number was wanted.
         loss: the bound on the excess error of the drawn rule; None if there is none.
         reached: whether this release gives the wanted result.
 

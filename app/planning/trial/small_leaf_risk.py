@@ -3,8 +3,9 @@
 If a leaf has r rows per chunk on average, a chunk has at least one row in it with probability
 ``1 - e^-r``. A model gives the leaf the right label if its chunk has a row there, and another label
 if not. So models agree on a leaf with many rows per chunk, agree on a wrong label for a leaf with
-almost none, and disagree in between. A leaf counts as a risk if queries that reach it, as frequent
-as the rows in it, halve the number of answers while the models agree on all other queries.
+almost none, and disagree in between. Queries are assumed to reach a leaf as often as rows do. A
+leaf is a risk if these queries alone, with full agreement on all other queries, halve the number of
+answers.
 """
 
 from __future__ import annotations
@@ -41,9 +42,10 @@ class Cliff:
         leaf_shares: the smallest and the largest fraction of people in such leaves.
         tests: the names of the feature tests (yes-or-no questions such as age >= 40) whose rarer
             answer is given by such a fraction of people; at most a few tests are named.
-        labels: the number of labels that the release gives if it has the worst of these leaves.
+        labels: the number of labelled answers that the release gives if it has the worst of these
+            leaves.
         hypotheses_at_risk: of the made-up labelling rules with which the release was tried, the
-            fraction under which it gives fewer than half of the mean number of labels.
+            fraction under which it gives fewer than half of the mean number of labelled answers.
 
     """
 
@@ -94,7 +96,9 @@ def find_cliff(
 def labels_at_worst(
     calibration: Weighed, *, ensemble_size: int, chunk_row_count: int, limit: int
 ) -> float:
-    """Return the number of labels if queries often reach the leaf on which models agree least.
+    """Return the number of labelled answers if queries often reach the most disputed leaf.
+
+    This is the tree leaf on which the models agree least.
 
     Args:
         calibration: the noise parameters for the budget of the answers.

@@ -7,11 +7,9 @@ units and an unstable answer uses G units, so ``T (1 - u(G)) / (G u(G))`` stable
 can continue for ever. If clients ask less, more generations vote and u falls; if they ask more,
 fewer and fewer generations vote.
 
-u(G) is measured on made-up people (``agreement.py``), whose labels come from made-up rules that
-stand for the unknown relabelling rule, and for G times as many votes as one generation has. It
-holds if all generations get their labels from the same relabelling rule (the setting
-``generations.labelling`` is ``pooled``, ``inherit`` or ``cohort``); if each generation has its own
-rule, models disagree more.
+The fraction u(G) is measured on made-up people, whose labels come from made-up rules. All G
+generations are assumed to get their labels from the same relabelling rule; if each generation has
+its own rule, models disagree more.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class MissingTokens:
 
     @classmethod
     def of(cls, missing: Iterable[str]) -> MissingTokens:
-        """Return the missing-value tokens of a classifier document, with the empty string."""
+        """Return the given texts for missing values, with the empty text added."""
         texts = frozenset(missing)
         spelled = [float(each) for each in texts if NUMBER.fullmatch(each.strip(" \t"))]
         return cls(texts | {""}, tuple(filter(math.isfinite, spelled)))
@@ -110,7 +110,10 @@ def days_of(column: Column, name: str, missing: MissingTokens) -> NDArray[np.flo
 def codes_of(
     column: Column, name: str, categories: Sequence[str], missing: MissingTokens
 ) -> NDArray[np.int64]:
-    """Return a categorical column as codes: the category's index, or a code for other or missing.
+    """Return a categorical column as integer codes.
+
+    The code of a listed category is its index; all other texts have one further code, and missing
+    values another.
 
     Raises:
         ValueError: a value is neither a string nor missing.
