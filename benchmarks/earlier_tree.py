@@ -136,7 +136,9 @@ def _serving(tree: Path, folder: Path, *, switches: bool) -> AbstractContextMana
     config = opened.stdout.decode().splitlines()[-1]
     port = pinned.free_port()
     command = [python, "-m", "app", "serve", "--config", config]
-    return pinned.peer(command, port, "/readyz", folder=tree, CONCLAVE_SERVER__PORT=str(port))
+    return pinned.peer(
+        command, port, "/readyz", folder=tree, environ={"CONCLAVE_SERVER__PORT": str(port)}
+    )
 
 
 def _used(server: Server, ask: Callable[[Server, int], int], part: int) -> float:

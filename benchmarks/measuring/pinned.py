@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.measuring.circumstances import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 CORES: Final = frozenset(os.sched_getaffinity(0))
 """What this process may use before it is kept to any: servers have the first, load the last."""
@@ -69,7 +69,7 @@ def release(config: Path, *, with_grpc: bool = False) -> Iterator[Server]:
     ports = {"CONCLAVE_SERVER__PORT": str(port)}
     if with_grpc:
         ports["CONCLAVE_SERVER__GRPC_PORT"] = str(grpc_port)
-    with _served(command, port, "/readyz", grpc_port=grpc_port, **ports) as server:
+    with _served(command, port, "/readyz", grpc_port=grpc_port, environ=ports) as server:
         yield server
 
 
@@ -81,10 +81,12 @@ def peer(
     *,
     grpc_port: int = 0,
     folder: Path = ROOT,
-    **environ: str,
+    environ: Mapping[str, str] | None = None,
 ) -> Iterator[Server]:
     """Serve another program, which listens on ``port`` and is ready once ``probe`` is 200."""
-    with _served(command, port, probe, grpc_port=grpc_port, folder=folder, **environ) as server:
+    with _served(
+        command, port, probe, grpc_port=grpc_port, folder=folder, environ=environ
+    ) as server:
         yield server
 
 
@@ -126,7 +128,7 @@ def _served(
     *,
     grpc_port: int = 0,
     folder: Path = ROOT,
-    **environ: str,
+    environ: Mapping[str, str] | None = None,
 ) -> Iterator[Server]:
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(CORES)})  # the process below starts there, threads and all
@@ -134,7 +136,7 @@ def _served(
         process = subprocess.Popen(
             command,
             cwd=folder,
-            env={**os.environ, **environ},
+            env={**os.environ, **(environ or {})},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
