@@ -113,11 +113,10 @@ class Undelivered(NamedTuple):
     def left_no_trace(self) -> bool:
         """Whether no client can have seen anything that depends on the unrecorded answers.
 
-        A paused server, or a lost network or database, ends a connection whatever the transaction
-        contains. Such a failure is like a crash of this process: nobody has seen the unrecorded
-        answers, so that they can be drawn again under the same charge. A database that refuses a
-        statement and continues, for example because its disk is full, may have refused it because
-        of the size of the answers, and callers have seen this refusal.
+        If the connection to the database was lost, nobody has seen anything of these answers, so
+        they can be drawn again at no further charge. A database that refuses a statement, for
+        example because its disk is full, may have refused it because of the size of the answers,
+        and clients have seen this refusal.
         """
         if self.was_refused:
             return False

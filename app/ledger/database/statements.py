@@ -240,11 +240,11 @@ def read_entries(
 def every(
     read: Callable[[PlaceT], Sequence[RowT]], after: PlaceT, place: Callable[[RowT], PlaceT]
 ) -> Iterator[RowT]:
-    """Yield every row of a table after a position, in order.
+    """Yield every row of a table after a position, in order; many rows are read at a time.
 
     Args:
-        read: a function that returns a page of the rows after a position.
-        after: the position after which the first page begins.
+        read: a function that reads the next rows after a position, at most a fixed number of them.
+        after: the position, for example a row's number, after which to begin.
         place: a function that returns the position of a row.
 
     """
