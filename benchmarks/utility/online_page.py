@@ -66,7 +66,7 @@ which of these two targets was reached.
 """
 
 PUBLIC: Final = f"""\
-**Which settings were chosen, and from which data.** The cells were made from {PUBLIC_ROWS["adult"]}
+**Choice of settings.** The cells were made from {PUBLIC_ROWS["adult"]}
 test rows of Adult and {PUBLIC_ROWS["skin"]} of Skin, without their labels, as public points. On
 Adult the cells follow tests of features in an order that was written down from general knowledge
 about incomes; three orders were tried before this one was kept. On Skin each cell is divided at the
@@ -79,7 +79,7 @@ setting with few answers is measured on few rows, and may look accurate by chanc
 """
 
 CONSTANTS: Final = """\
-**Which mechanism needs fewer votes.** The distance of a query is the number of votes that may
+**Votes by mechanism.** The distance of a query is the number of votes that may
 change without a change of the label with the most votes. The table has the distance at which one
 answer in 10,000 is unstable, if answers have 0.9 of epsilon 1. If a release ends at one or two
 unstable answers (T), the sparse vector mechanism needs a smaller distance, and if T is five or
@@ -88,7 +88,7 @@ of delta into two parts, which Conclave chooses by a rule; the third and the fou
 the best order and the best division would be hardly better for T of five or more:
 """
 READING: Final = """\
-**Why one row for each learner is best with cells.** After relabelling, all rows of a cell have the
+**With cells, one row for each learner is best.** After relabelling, all rows of a cell have the
 same label. If each learner has one row, a cell with r rows has r learners that vote for this label,
 and the votes of all other learners cancel. So the label leads by about r votes; with larger chunks
 there are fewer learners, and the lead is smaller. For a stable answer a cell needs about twice as
@@ -98,13 +98,13 @@ rule that relabelled the rows. If only one or two rows of a chunk reach some lea
 votes on queries in this leaf are split. So trees give as many answers as cells if few queries are
 in small leaves, and far fewer answers otherwise.
 
-**Publishing a classifier is nevertheless better.** The rule that relabels the rows is itself a
-classifier, as accurate as these answers, and costs a tenth of epsilon. The classifiers of part A of
-this page spend all of epsilon and are more accurate.
+**Publishing a classifier is better than answering online.** The rule that relabels the rows is
+itself a classifier, as accurate as the online answers, and costs a tenth of epsilon. The
+classifiers of part A of this page spend all of epsilon and are more accurate.
 """
 
 DECIDED: Final = """\
-**Cells that are each decided once.** New releases with the class `cells` decide each cell once, and
+**Cells decided once.** New releases with the class `cells` decide each cell once, and
 repeat the answer for every vector in the cell
 ([hypotheses.md](hypotheses.md#a-cell-is-decided-once)). One record affects the decisions of at most
 two cells, so the noise only has to hide two decisions, whatever the number of answers. So there is
@@ -304,9 +304,9 @@ def _served(document: Mapping[str, Json]) -> str:
         for each in _records(document["served"])
     ]
     return (
-        "**By the whole server**, without simulation, one release at epsilon 1 was measured for "
-        "each of the following settings (cells that each have at least the given fraction of the "
-        "public points, the calibration, and the limit T of unstable answers): "
+        "**Whole releases**, run by the server and not simulated, were measured at epsilon 1, "
+        "one for each of the following settings (cells that each have at least the given fraction "
+        "of the public points, the calibration, and the limit T of unstable answers): "
         f"{'; '.join(each_said)}.\n"
     )
 

@@ -122,7 +122,8 @@ def _ceiling(columns: Records) -> list[str]:
     best = ceiling(points)
     one, other = best.pair_cells
     said = (
-        "**What no prediction can do.** Public quantities are the same for all six columns that"
+        "**No prediction from public quantities alone can be right in nine of ten cases here.**"
+        " Public quantities are the same for all six columns that"
         " are used as the label. Suppose that for each setting one number of labels is chosen after"
         " the measurement, so that it is right within a factor of two for as many of the six"
         " columns as possible. Numbers"
@@ -165,7 +166,7 @@ def _all(columns: Records, cells: Records, online: Records) -> list[str]:
         for cell in worst(points, 5)
     )
     said = (
-        f"**All together**, with public points {share(points, is_close)} of {len(points):,}"
+        f"**Over all settings**, with public points {share(points, is_close)} of {len(points):,}"
         " predictions are within a factor of two of the measured number:"
         f" {share(without, is_close)} of those for cells, and {share(trees, is_close)} of those"
         f" for trees. If `conclave plan` gives a prediction a likelihood of {SURE:.0%} or more,"

@@ -101,7 +101,7 @@ class StoredBlocks:
         self._release_number = release_number
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return the stored ones of a level's ``count`` blocks from number ``first`` on, by number."""
+        """Return the stored blocks of a level, of the ``count`` numbers from ``first`` on."""
         at = (self._release_number, level, first, first + count)
         return {
             _number(block): checked_bytes(body)
