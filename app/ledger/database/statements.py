@@ -1,7 +1,8 @@
 """SQL reads of the ledger's tables, page by page, on the caller's connection.
 
-Rows are only ever added, so pages that are read one after another are consistent. All rows except
-the database's secret belong to one release, which the caller names by its number.
+A page is a limited number of rows that are read together. Rows are only ever added to a table, so
+pages that are read one after another are consistent. All rows except the database's secret belong
+to one release, which the caller names by its number.
 
 Private values (secrets, models, noise) are stored in the database, and ledger entries contain their
 keyed hashes.

@@ -137,8 +137,8 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         active_set: the number of the set of generations that votes; every tick, join and retirement
             begins a new set.
         joining: the numbers of the generations that must join in the next entry.
-        is_drawing: whether a labelling was drawn and the entry of the tick that must follow it, in
-            the same transaction, was not appended yet.
+        is_drawing: whether a labelling was drawn for a tick whose entry was not appended yet; it is
+            appended in the same transaction.
 
     """
 
