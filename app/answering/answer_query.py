@@ -100,7 +100,7 @@ class Undelivered(NamedTuple):
     was_refused: bool = False
 
     def followed_by(self, fresh: Sequence[Fresh], transaction: Transaction) -> Undelivered:
-        """Return the new answers left unrecorded if the commit of ``transaction`` failed."""
+        """Return the new answers that stay unrecorded if the commit of ``transaction`` fails."""
         was_refused = bool(self.fresh) and not self.left_no_trace
         return Undelivered(fresh, transaction, was_refused)
 

@@ -8,8 +8,8 @@ draw itself adds up the weights of all hypotheses, so that the audit finds error
 **Noisy gradient descent.** Two neighbouring data sets differ in the label of one record, whose
 feature vector has the largest allowed length. The mechanism's own functions compute by how much
 this label changes the sum of gradients. The lower bound is the epsilon between two normal
-distributions that are as far apart as all steps together; the noise is discrete, but so wide that
-the difference is far below the rounding of epsilon.
+distributions that are as far apart as the noisy sums of all steps together; the noise is discrete,
+but so wide that the difference is far below the rounding of epsilon.
 
 **Counts.** Two kinds of published classifiers are made from noisy counts of labels: a grid, from
 the counts in its cells, and a tree, from the counts in its leaves.
@@ -268,8 +268,8 @@ class DrawReport:
     Attributes:
         mechanism: the name of the mechanism that draws.
         epsilon: the claimed epsilon of the draw.
-        delta: the claimed delta of the draw; it covers the rounding of weights to integers or, if
-            noise is added, the whole draw.
+        delta: the claimed delta of the draw; a draw without noise needs it for rounding errors
+            only.
         exact: the largest lower bound on epsilon.
 
     """

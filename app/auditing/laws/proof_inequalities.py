@@ -162,7 +162,7 @@ def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
 def answers_are_paid(audited: Audited) -> bool:
     """Return whether the noisy vote's variance is large enough for all answers of a run.
 
-    It is if one of the conditions in ``app/privacy/noisy_vote/proof.md`` holds.
+    It is large enough if one of the conditions in ``app/privacy/noisy_vote/proof.md`` holds.
     """
     answering = own(audited.answering, noisy_vote.Parameters)
     one, other = (

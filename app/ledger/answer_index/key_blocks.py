@@ -50,7 +50,7 @@ class Blocks(Protocol):
     """The interface for reading stored blocks of the index of answers."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return the stored blocks of a level, of the ``count`` numbers from ``first`` on."""
+        """Return a level's stored blocks with numbers from ``first`` to ``first + count - 1``."""
 
 
 class NoBlocks:

@@ -73,8 +73,8 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         head: the number and hash of the newest entry.
         release: the first entry's event; None for an empty ledger.
-        charged: the shares of the budget that are spent, in order.
-        reserved: the shares that are reserved and not spent yet, in order.
+        charged: the shares of the budget that are spent, in the order of their entries.
+        reserved: the shares that are reserved and not spent yet, in the order of their entries.
         answered: the number of new answers by the models' vote, which is also the newest answer's
             number.
         unstable: the number of unstable answers among them; with scores, here and in the following
