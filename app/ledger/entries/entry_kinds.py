@@ -153,7 +153,8 @@ class AnswersReleased2(AnswersReleased, frozen=True):
     """The ledger entry for a range of new answers in a release that accepts further rows.
 
     Attributes:
-        active: the number of the set of generations (batches of rows) that voted on the queries.
+        active: a number that identifies the set of generations (batches of rows) that voted on the
+            queries.
 
     """
 
@@ -327,7 +328,7 @@ class GenerationsJoined(Event, frozen=True):
 
     Attributes:
         numbers: the numbers of the generations that join, ascending.
-        active: the number of the set of generations that votes from now on.
+        active: a number that identifies the set of generations that votes from now on.
 
     """
 
@@ -343,7 +344,7 @@ class GenerationRetired(Event, frozen=True):
     Attributes:
         number: the number of the generation that leaves the vote.
         reason: ``cutoff``, since the generation was charged its last unstable answer.
-        active: the number of the set of generations that votes from now on.
+        active: a number that identifies the set of generations that votes from now on.
 
     """
 
