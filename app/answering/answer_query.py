@@ -100,7 +100,7 @@ class Undelivered(NamedTuple):
     was_refused: bool = False
 
     def followed_by(self, fresh: Sequence[Fresh], transaction: Transaction) -> Undelivered:
-        """Return the new answers left unrecorded if the commit of ``transaction`` failed."""
+        """Return the new answers that stay unrecorded if the commit of ``transaction`` fails."""
         was_refused = bool(self.fresh) and not self.left_no_trace
         return Undelivered(fresh, transaction, was_refused)
 
@@ -113,11 +113,10 @@ class Undelivered(NamedTuple):
     def left_no_trace(self) -> bool:
         """Whether no client can have seen anything that depends on the unrecorded answers.
 
-        A paused server, or a lost network or database, ends a connection whatever the transaction
-        contains. Such a failure is like a crash of this process: nobody has seen the unrecorded
-        answers, so that they can be drawn again under the same charge. A database that refuses a
-        statement and continues, for example because its disk is full, may have refused it because
-        of the size of the answers, and callers have seen this refusal.
+        If the connection to the database was lost, nobody has seen anything of these answers, so
+        they can be drawn again at no further charge. A database that refuses a statement, for
+        example because its disk is full, may have refused it because of the size of the answers,
+        and clients have seen this refusal.
         """
         if self.was_refused:
             return False

@@ -227,7 +227,7 @@ class Arrivals:
         return self._is_quiet or waiting_count >= self._expected
 
     def note(self, waiting_count: int) -> None:
-        """Record how many queries wait now, for the rule that ends a wait when none arrives.
+        """Record how many queries wait now; the wait ends when this number stops growing.
 
         It is called when the answers of the last batch are on their way to the clients.
         """

@@ -1,9 +1,12 @@
 """The service of one open release: the interface that the HTTP layer uses.
 
-The statistics of a release are the mean outcomes of hypotheses (rules) over its rows, read from one
-noisy table that is drawn once. In a release with scores, an answer is one of the equal intervals
-(bins) into which the scores are divided. A decision on a query is its new or recorded answer, a
-refusal, or the choice to leave the query to the published classifier.
+A hypothesis is a rule that gives each row one of two outcomes. The statistics of a release are the
+fractions of its rows to which a hypothesis gives each outcome. They are read from one table of
+noisy counts of rows, which is drawn once.
+
+In a release with scores, an answer is one of the equal intervals (bins) into which the scores are
+divided. A decision on a query is its new or recorded answer, a refusal, or the choice to leave the
+query to the published classifier.
 """
 
 from __future__ import annotations

@@ -24,9 +24,8 @@ ResultT = TypeVar("ResultT")
 class WorkThread:
     """A thread that runs given functions one after another; it starts with the first one.
 
-    A result is passed to the waiting task by one call of its event loop, which takes half the time
-    of an executor's future with its locks. The thread does not keep a process alive that ends
-    without closing it.
+    A result is passed to the waiting task by one call of its event loop, which is faster than a
+    future of an executor. The thread does not keep a process alive that ends without closing it.
     """
 
     def __init__(self, name: str) -> None:
@@ -99,7 +98,7 @@ async def in_daemon_thread(function: Callable[[], ResultT]) -> ResultT:
     """Run ``function`` on a daemon thread, which cannot keep a stopped process alive.
 
     The function opens a release. If the process ends during the opening, nothing that was drawn has
-    left the process, and the next start draws again under the same charge.
+    left the process, and the next start draws again without a further charge.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[ResultT] = loop.create_future()

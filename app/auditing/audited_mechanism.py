@@ -52,8 +52,9 @@ class Audited:
         epsilon: the claimed epsilon.
         delta: the claimed delta.
         ensemble_size: the number k of models, which is even; every query gets k votes.
-        draws: the random draws of hypotheses that the claimed epsilon covers together with the
-            answers; empty if each draw has a share of epsilon of its own.
+        draws: the rules (for relabelling, or the published classifier) whose random draw the
+            claimed epsilon covers together with the answers; empty if each draw has a share of
+            epsilon of its own.
         relabel_epsilon: the epsilon of drawing the rule whose labels replace those of the rows
             before training; 0 if there is no such draw.
         votes_moved: the largest number of votes that one record can change; 1 if the record is in

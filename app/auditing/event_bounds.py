@@ -106,7 +106,9 @@ def _binomial(
 
 
 def epsilon_between(one: Floats, other: Floats, delta: float) -> float:
-    """Return the largest epsilon at which two distributions differ by more than delta.
+    """Return the largest epsilon with ``P(O) > e^epsilon Q(O) + delta`` for some event O.
+
+    P and Q are the probabilities of the event on two data sets.
 
     Args:
         one: the probabilities of all outcomes on one data set.

@@ -5,16 +5,14 @@ label. On one data set the last record has the other label. The event is that th
 gives the records this other label. Its probability is computed by the functions with which the
 draw itself adds up the weights of all hypotheses, so that the audit finds errors in these sums.
 
-**Noisy gradient descent.** Two neighbouring data sets differ in the label of one record with
-features of the largest allowed length; no other difference between two records is known to change
-the sum of gradients more. The noise is discrete Gaussian and so wide that its distribution along
-the change is treated as normal; the error is far below the rounding of epsilon. The change is
-computed by the mechanism's own functions, at the weights where the descent starts; a record whose
-weighted sum of features is zero at every step changes the sum of gradients by the same amount in
-each step.
+**Noisy gradient descent.** Two neighbouring data sets differ in the label of one record, whose
+feature vector has the largest allowed length. The mechanism's own functions compute by how much
+this label changes the sum of gradients. The lower bound is the epsilon between two normal
+distributions that are as far apart as the noisy sums of all steps together; the noise is discrete,
+but so wide that the difference is far below the rounding of epsilon.
 
-**Counts.** A published classifier of one of two further kinds is made from noisy counts of labels:
-a grid over up to four features, from the counts in its cells, or a tree, from those in its leaves.
+**Counts.** Two kinds of published classifiers are made from noisy counts of labels: a grid, from
+the counts in its cells, and a tree, from the counts in its leaves.
 
 If the unit of privacy is a person, the person who differs has :data:`ROWS_OF_A_PERSON` rows, all of
 which are replaced, and every other person has one row.
@@ -70,10 +68,9 @@ COINS: Final = 1
 
 
 def rows_wanted(epsilon: float) -> int:
-    """Return the number of identical records with which the audited event is suitably rare.
+    """Return a number of identical records with which the audited event is rare.
 
-    The event is so rare that all other outcomes together are about equally likely on both data
-    sets, and still far likelier than any delta.
+    The event is still far likelier than any delta.
 
     Args:
         epsilon: the claimed epsilon of the draw.
@@ -207,10 +204,9 @@ def _above(deviations: float) -> float:
 def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> Bound:
     """Return a lower bound on epsilon from the noisy counts of a grid, if one label changes.
 
-    The event is that the noisy count of every affected cell is larger than the number of records. A
-    cell is affected if it contains the record whose label changes; there is one such cell in each
-    of several nested grids. Noise this large is rare, and the ratio of its probabilities on
-    neighbouring data sets is known exactly.
+    The learner counts labels in several nested grids, and the record whose label changes is in one
+    cell of each. The event is that the noisy counts of all these cells are larger than the number
+    of records. The ratio of its probabilities on the two data sets is known exactly.
 
     Args:
         parameters: the parameters of the noisy counts.
@@ -238,12 +234,11 @@ def scored_tree_bound(
 ) -> Bound:
     """Return a lower bound on epsilon from a tree and its noisy counts, if one label changes.
 
-    On one of two neighbouring data sets, one record has another label than all other records. The
-    event has three parts: the noisy numbers of rows of both labels are equal, and one less than the
-    number of records, so that rows of both labels have equal weight; the drawn tree gives the
-    records the one record's label; and the noisy count of this label in the records' leaf is far
-    above the true count. All three parts are likelier on the same data set, so their lower bounds
-    add up. The calculation does not include the truncation of the noise.
+    On one of two neighbouring data sets, one record has another label than all other records, which
+    have the same features. The event has three parts: the noisy numbers of rows of both labels are
+    equal; the drawn tree gives all records the one record's label; and the noisy count of this
+    label in the tree's leaf is far above the true count. All three parts are likelier on the same
+    data set, so their lower bounds add up. The truncation of the noise is neglected.
 
     Args:
         parameters: the parameters of the drawing mechanism, including the number of records.
@@ -273,8 +268,8 @@ class DrawReport:
     Attributes:
         mechanism: the name of the mechanism that draws.
         epsilon: the claimed epsilon of the draw.
-        delta: the claimed delta of the draw; it covers the rounding of weights to integers or, if
-            noise is added, the whole draw.
+        delta: the claimed delta of the draw; a draw without noise needs it for rounding errors
+            only.
         exact: the largest lower bound on epsilon.
 
     """

@@ -138,9 +138,9 @@ def ask_words(audited: Audited) -> list[Adversary]:
 def ask_threshold(audited: Audited) -> list[Adversary]:
     """Return adversaries against the sparse vector technique, for its sampled audit.
 
-    Some adversaries look for small noise of the threshold by stable answers, followed by queries
-    with other votes. One adversary restarts the server between queries, and one varies the votes
-    from query to query.
+    Some adversaries first send queries whose stable answers show that the threshold's noise is
+    small, and then queries with other votes. One adversary restarts the server between queries, and
+    one varies the votes from query to query.
     """
     answering = own(audited.answering, sparse_vector.Parameters)
     moved, found = audited.votes_moved, [flip(audited)]

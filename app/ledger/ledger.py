@@ -369,7 +369,7 @@ class Ledger:
             give_back(connection)  # which may be cut off: what was read is true all the same
 
     def is_backup(self) -> bool:
-        """Return whether this ledger is a copy or was moved, so that another ledger may continue.
+        """Return whether this ledger is a copy or was moved, so that another may continue it.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.

@@ -1,10 +1,10 @@
 """Moving a whole ledger to another database; the two databases never both give new answers.
 
-The source is locked, and copied to a reserved database (one that no server opens) in one
-transaction, whose rows already say that the releases continue there. Before this transaction is
-committed, the source is retired by an entry with the digest of the secret with which the target was
-reserved. So whenever the move is interrupted, either the source is unchanged, or it is retired and
-the same command finishes the copy, to this target and no other.
+The old database (the source) is locked. Its rows are written to the new one (the target) in one
+transaction. Until this transaction is committed, the target has a mark with which no server opens
+it. Directly before this commit the source is retired (closed for good), by an entry with the digest
+of a secret that only the target has. So whenever the move is interrupted, either the source is
+unchanged, or it is retired and the same command finishes the copy, to this target and no other.
 """
 
 from __future__ import annotations

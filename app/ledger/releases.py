@@ -234,10 +234,10 @@ def total(openings: Sequence[ReleaseOpened]) -> Promise:
 
 
 def composed(openings: Sequence[ReleaseOpened]) -> Promise | None:
-    """Return the joint privacy promise of all releases of a database; None for a single one.
+    """Return the joint privacy promise of all releases of a database.
 
-    It is the largest sum that any release states, which is never below the actual sum. A single
-    release that states a larger budget than its own has this larger budget as the joint promise.
+    It is the largest sum of budgets that any release states, or the actual sum if that is larger.
+    None stands for a database with one release that states no such sum.
 
     Args:
         openings: the first entries of every release in the database, in order.

@@ -306,9 +306,9 @@ def _served(document: Mapping[str, Json]) -> str:
         for each in _records(document["served"])
     ]
     return (
-        "**By the whole server**, without simulation, one release at epsilon 1 was measured for "
-        "each of the following settings (cells that each have at least the given fraction of the "
-        "public points, the calibration, and the limit T of unstable answers): "
+        "**Whole releases**, run by the server and not simulated, were measured at epsilon 1, "
+        "one for each of the following settings (cells that each have at least the given fraction "
+        "of the public points, the calibration, and the limit T of unstable answers): "
         f"{'; '.join(each_said)}.\n"
     )
 

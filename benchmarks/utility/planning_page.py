@@ -165,7 +165,7 @@ def _all(columns: Records, cells: Records, online: Records) -> list[str]:
         for cell in worst(points, 5)
     )
     said = (
-        f"**All together**, with public points {share(points, is_close)} of {len(points):,}"
+        f"**Over all settings**, with public points {share(points, is_close)} of {len(points):,}"
         " predictions are within a factor of two of the measured number:"
         f" {share(without, is_close)} of those for cells, and {share(trees, is_close)} of those"
         f" for trees. If `conclave plan` gives a prediction a likelihood of {SURE:.0%} or more,"

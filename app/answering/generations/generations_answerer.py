@@ -81,8 +81,8 @@ class LivingAnswerer(QueryAnswerer):
     def follow(self) -> bool:
         """Read ledger entries that other processes have committed; return whether there were any.
 
-        The newest rows are read under the ledger's write lock, because the rows that an update
-        (tick) replaces are deleted at the next update.
+        The private rows are read under the ledger's write lock, so that no other process makes a
+        scheduled update (tick), which may delete them, in the meantime.
         """
         if self.release.ledger.read_state().head == self.release.state.head:
             return False

@@ -1,21 +1,17 @@
 """The exact worst case of a small interactive mechanism, over all adaptive adversaries.
 
-A mechanism is a set of public states. In each state the adversary has moves, and a move has
-outcomes. An outcome consists of its probability p under one of two neighbouring data sets, its
-probability q under the other data set, and the next public state s'. For ``c = e^epsilon`` and a
-likelihood ratio z let::
+A mechanism is a set of public states. In each state the adversary chooses one of several moves, and
+each move has several possible outcomes. An outcome consists of its probability p on one of two
+neighbouring data sets, its probability q on the other data set, and the next public state s'. Let
+``c = e^epsilon``, and let z be the likelihood ratio of the outcomes so far, in which each outcome
+is a factor p / q. The exact delta at epsilon is ``U_n(start, 1)`` for n moves, with::
 
     U_0(s, z) = max(0, z - c)
     U_n(s, z) = max(U_0(s, z), max over moves of the sum over outcomes of q U_(n-1)(s', z p / q))
 
-Let P and Q be the distributions of all outcomes under the two data sets. Then ``U_n(start, 1)`` is
-the supremum of ``P(O) - c Q(O)`` over adversaries with n moves and over events O. This supremum is
-the exact delta at epsilon. U is convex in z, and 0 at z = 0.
-
-``upper`` computes U on a grid of z and interpolates linearly. Linear interpolation lies above a
-convex function, so the result is an upper bound, except for the rounding of floating-point numbers.
-``lower`` reads an adversary's strategy from the grid and computes the outcomes of this strategy
-exactly: a lower bound, since the strategy is one adversary.
+U is convex in z. An upper bound on delta is computed by linear interpolation of U between the
+points of a grid of z, a lower bound from one strategy of the adversary, which is read from the grid
+and whose outcomes are computed exactly.
 """
 
 from __future__ import annotations

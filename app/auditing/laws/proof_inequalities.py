@@ -1,16 +1,17 @@
 """The proofs' inequalities, checked on the mechanism's exact distribution.
 
-The distribution of an answer is found by calling the mechanism's step (the function that answers
-one query), and the number of unstable answers by running the mechanism. So noise that is calibrated
-for too few unstable answers, a table that is wrong for one random word, or a threshold that is too
-low is found, even if no adversary can show that it exceeds the claim. The inequalities are
-programmed independently of the code that calibrates the noise. Two kinds of values are taken from
-that code, because the proofs allow any choice of them: the order of the Renyi divergence with which
-one kind of noise table was made, and the certificate (numeric proof) of another kind. The
-inequalities are stated in the file ``proof.md`` of each mechanism in ``app/privacy/``.
+The inequalities say that the noise is large enough for all answers of a run; the file ``proof.md``
+of each mechanism in ``app/privacy/`` states them. The distribution of an answer is found by calling
+the mechanism's step (the function that answers one query), and the number of unstable answers by
+running the mechanism. So too little noise is found, even if no adversary can show that it exceeds
+the claim. The inequalities are programmed independently of the code that calibrates the noise; only
+the order of a Renyi divergence and a certificate (numeric proof) are taken from that code, because
+the proofs allow any choice of them.
 
 A *stability flag* says whether an answer is stable. A *random word* is the random 64-bit number
-that decides this, or the label.
+that decides this, or the label. The *noisy vote* answers every query with the label that has the
+most votes after noise is added; the *two-label vote* draws one of two labels by a table of
+probabilities.
 """
 
 from __future__ import annotations
@@ -98,7 +99,10 @@ def _words_are_paid_by(audited: Audited, *, is_by_cutoff: bool) -> tuple[bool, b
 
 
 def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
-    """Return whether the noise suffices for flags and labels if each cell is answered only once."""
+    """Return whether the noise suffices for stability flags, and for labels.
+
+    The function is for releases that answer each public cell only once.
+    """
     labels_delta, count = audited.delta * DECISION_RELEASE_PART, audited.decisions_moved
     kept = (1 - labels_delta) * WORD_BOUND**count
     labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
@@ -158,9 +162,7 @@ def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
 def answers_are_paid(audited: Audited) -> bool:
     """Return whether the noisy vote's variance is large enough for all answers of a run.
 
-    With two labels, the Renyi divergence of some order must suffice. With more labels, one of the
-    two conditions of the proof must hold: the Renyi divergence suffices, or normal noise whose
-    variance is that of the noisy vote minus 16 would suffice.
+    It is large enough if one of the conditions in ``app/privacy/noisy_vote/proof.md`` holds.
     """
     answering = own(audited.answering, noisy_vote.Parameters)
     one, other = (
@@ -180,12 +182,7 @@ def answers_are_paid(audited: Audited) -> bool:
 
 
 def bits_are_paid(audited: Audited) -> bool:
-    """Return whether the two-label vote's table keeps epsilon for all neighbouring vote counts.
-
-    The inequality is checked at the Renyi order that a server uses for this budget. The price of an
-    answer in the inequality is the budget divided by the number of answers of a run that one record
-    can change.
-    """
+    """Return whether the two-label vote's table keeps epsilon for all neighbouring vote counts."""
     limit = answers_paid(audited)
     made = vote_table.calibrate(
         epsilon=audited.epsilon, delta=audited.delta, answer_limit=limit, draws=audited.draws

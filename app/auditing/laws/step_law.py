@@ -6,7 +6,9 @@ called as it is, so that a faulty step shows its faulty distribution; only the n
 that the step receives are taken from the mechanism's parameters.
 
 The *audited label* is one fixed label; one other label gets all other votes. A query's *lead* is
-the number of votes above half for the audited label. A *random word* is a random 64-bit number.
+the number of votes above half for the audited label. A *random word* is a random 64-bit number. The
+*noisy vote* is the mechanism that answers every query with the label that has the most votes after
+noise is added.
 """
 
 from __future__ import annotations
@@ -96,9 +98,6 @@ def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -
     """Return the largest query noise that gives an unstable answer, for each threshold noise.
 
     The mechanism is the sparse vector technique, which adds noise to queries and to a threshold.
-
-    If the results at two values of the threshold's noise are equal, or differ by as much as the two
-    values, the results in between are inferred without calling the step.
 
     Args:
         audited: the mechanism under audit.

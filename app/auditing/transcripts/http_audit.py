@@ -56,7 +56,7 @@ class Promised:
     """The promises with which each run of a release is compared.
 
     Attributes:
-        claim: the claimed epsilon and delta of all random draws that the release may make.
+        claim: the claimed epsilon and delta of everything that the release may send out.
         cutoff: the cutoff T, the largest number of unstable answers; None without a cutoff.
         abstains: whether an unstable answer has no label.
 
@@ -129,8 +129,8 @@ class ServedReport:
     """The results of an audit over HTTP.
 
     Attributes:
-        epsilon: the claimed epsilon of all random draws that a release may make.
-        delta: the claimed delta of these random draws.
+        epsilon: the claimed epsilon of everything that a release may send out.
+        delta: the claimed delta of everything that a release may send out.
         told: the lower bound on epsilon from each pair of neighbouring data sets, by the pair's
             name, with the channel that proves it.
         broken: the number of runs that broke each promise that an outsider can check.

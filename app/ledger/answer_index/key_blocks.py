@@ -50,7 +50,7 @@ class Blocks(Protocol):
     """The interface for reading stored blocks of the index of answers."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return those of ``count`` blocks of a level, from ``first`` on, that are stored."""
+        """Return a level's stored blocks with numbers from ``first`` to ``first + count - 1``."""
 
 
 class NoBlocks:
@@ -166,8 +166,8 @@ def _check_whole(body: bytes) -> None:
 class KeyImage:
     """The in-memory copy of the index's newest items, and of its first levels of blocks.
 
-    The copy has the contents of the database up to one answer. If the database has later answers,
-    the caller adds them in the order of their entries, or reads the whole copy again.
+    The copy covers the answers up to a certain number, ``answered``. If the database has later
+    answers, the caller adds them in the order of their entries, or reads the whole copy again.
 
     Attributes:
         answered: the number of the newest answer in the copy.

@@ -101,7 +101,7 @@ class StoredBlocks:
         self._release_number = release_number
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return those of ``count`` consecutive blocks of a level that are stored, by number."""
+        """Return a level's stored blocks with numbers from ``first`` to ``first + count - 1``."""
         at = (self._release_number, level, first, first + count)
         return {
             _number(block): checked_bytes(body)

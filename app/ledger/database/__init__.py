@@ -1,12 +1,12 @@
 """The databases of a ledger, SQLite and PostgreSQL: tables, statements, triggers, locks.
 
-This is the only folder that uses SQLAlchemy's dialects.
+No other folder uses SQLAlchemy's dialects (its parts for one kind of database).
 
 * ``tables.py`` declares the tables.
 * ``database.py`` chooses the kind of database by its address, and has the interface of both kinds.
 * ``sqlite.py`` and ``postgresql.py`` implement the parts in which the two kinds differ.
 * ``open_database.py`` opens or creates a database, and migrates its tables to the newest version.
-* ``statements.py`` reads entries, answers and private values, page by page.
+* ``statements.py`` reads entries, answers and private values, a limited number of rows at a time.
 * ``key_lookups.py`` finds recorded idempotency keys (of repeated requests) by their digests;
   answers are found by ``app/ledger/answer_index/``.
 * ``driver.py`` sends the frequent statements directly to the database's driver, keeps the writer's
@@ -14,6 +14,6 @@ This is the only folder that uses SQLAlchemy's dialects.
 * ``protections.py`` checks triggers, indexes and stored types, for verification.
 * ``hour_counts.py`` stores counts of requests by hour, from all servers of a ledger.
 * ``notifications.py`` sends messages between the servers of one PostgreSQL ledger, and has the lock
-  by which one of them is the leader.
+  that makes one of them the leader, which answers the queries of all servers.
 * ``locks.py`` locks files, and lets one process at a time draw a classifier or a statistics table.
 """

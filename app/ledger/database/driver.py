@@ -104,10 +104,7 @@ def _as_raised(connection: Connection, text: str, error: Exception) -> BaseExcep
 
 
 def is_cut_off(connection: Connection) -> bool:
-    """Return whether an error means that the database connection was ended from outside.
-
-    For an SQLite file the result is always false.
-    """
+    """Return whether a database connection was ended from outside; never true for SQLite."""
     if connection.invalidated:
         return True
     return bool(getattr(connection.connection.dbapi_connection, "closed", False))
@@ -282,9 +279,7 @@ def translate(error: BaseException) -> None:
 def is_damage(error: SQLAlchemyError) -> bool:
     """Return whether an error reports a damaged database file.
 
-    For damage SQLite's driver raises its base class of errors, and for errors of the operating
-    system or of a statement a subclass. PostgreSQL reports a code; its driver raises the base
-    class, without a code, if a connection ends.
+    Damage is recognised by the class of the error in SQLite, and by its code in PostgreSQL.
     """
     origin = error.orig if isinstance(error, DatabaseError) else None
     if origin is not None and hasattr(origin, "sqlstate"):

@@ -1,7 +1,8 @@
 """SQL reads of the ledger's tables, page by page, on the caller's connection.
 
-Rows are only ever added, so pages that are read one after another are consistent. All rows except
-the database's secret belong to one release, which the caller names by its number.
+A page is a limited number of rows that are read together. Rows are only ever added to a table, so
+pages that are read one after another are consistent. All rows except the database's secret belong
+to one release, which the caller names by its number.
 
 Private values (secrets, models, noise) are stored in the database, and ledger entries contain their
 keyed hashes.
@@ -240,11 +241,11 @@ def read_entries(
 def every(
     read: Callable[[PlaceT], Sequence[RowT]], after: PlaceT, place: Callable[[RowT], PlaceT]
 ) -> Iterator[RowT]:
-    """Yield every row of a table after a position, in order.
+    """Yield every row of a table after a position, in order; many rows are read at a time.
 
     Args:
-        read: a function that returns a page of the rows after a position.
-        after: the position after which the first page begins.
+        read: a function that reads the next rows after a position, at most a fixed number of them.
+        after: the position, for example a row's number, after which to begin.
         place: a function that returns the position of a row.
 
     """

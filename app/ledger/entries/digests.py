@@ -158,7 +158,7 @@ class Digests:
         return hmac.digest(self._secret, _FINGERPRINT + later, "sha256")
 
     def generation_key(self, release_number: int, generation: int) -> bytes:
-        """Return the secret (32 bytes) for the fingerprint of one later batch of rows."""
+        """Return the secret (32 bytes) for the fingerprint of one added batch of rows."""
         numbers = f"{release_number} {generation}".encode()
         return hmac.digest(self._secret, _GENERATION + numbers, "sha256")
 

@@ -153,7 +153,8 @@ class AnswersReleased2(AnswersReleased, frozen=True):
     """The ledger entry for a range of new answers in a release that accepts further rows.
 
     Attributes:
-        active: the number of the set of generations (batches of rows) that voted on the queries.
+        active: a number that identifies the set of generations (batches of rows) that voted on the
+            queries.
 
     """
 
@@ -250,13 +251,12 @@ class GenerationAppended(Event, frozen=True):
 class GenerationAppended2(GenerationAppended, frozen=True, kw_only=True):
     """The ledger entry (version 2) for a batch of rows whose budget differs from the default.
 
-    The default is the budget for which the release's table of hit probabilities was computed.
+    All batches use one table with the probabilities of unstable answers. The default budget is the
+    one for which this table was computed.
 
     Attributes:
-        account: the numbers from which the generation's cutoff is computed (Theorem G in
-            ``app/privacy/generations/accounts_proof.md``), as exact rationals by name: the order of
-            the Renyi divergence, the cost of an unstable answer, and the parts of delta for stable
-            and for unstable answers.
+        account: the numbers from which the generation's cutoff is computed, as exact rationals by
+            name; ``app/privacy/generations/accounts_proof.md`` (Theorem G) explains them.
 
     """
 
@@ -290,9 +290,8 @@ class LabellingDrawn(Event, frozen=True):
 class SlotsChanged(Event, frozen=True):
     """The ledger entry for a scheduled update of stored rows, written even if none changes.
 
-    The entry does not reveal whether a row changed. At every tick (scheduled update) it has, for
-    each batch of stored rows, a keyed digest of the same length, under a name that differs from the
-    earlier names only in the tick's number.
+    The entry does not reveal whether a row changed: at every tick (scheduled update) it has one
+    keyed digest of the same length for each batch of stored rows.
 
     Attributes:
         tick: the number of the tick, from 1 without gaps.
@@ -329,7 +328,7 @@ class GenerationsJoined(Event, frozen=True):
 
     Attributes:
         numbers: the numbers of the generations that join, ascending.
-        active: the number of the set of generations that votes from now on.
+        active: a number that identifies the set of generations that votes from now on.
 
     """
 
@@ -345,7 +344,7 @@ class GenerationRetired(Event, frozen=True):
     Attributes:
         number: the number of the generation that leaves the vote.
         reason: ``cutoff``, since the generation was charged its last unstable answer.
-        active: the number of the set of generations that votes from now on.
+        active: a number that identifies the set of generations that votes from now on.
 
     """
 
@@ -404,9 +403,9 @@ class ClassifierPublished2(ClassifierPublished, frozen=True, kw_only=True):
 
     Attributes:
         number: the number of the generation on whose rows the classifier was improved.
-        weights: the classifier's weights in multiples of 2^-20: one list for each coordinate of its
-            public inputs, with one weight for each linear score (sum of weighted coordinates by
-            which a label is chosen); the next generation starts with these weights.
+        weights: the classifier's weights in multiples of 2^-20: one list for each of its inputs,
+            with one weight for each linear score (weighted sum of the inputs, by which a label is
+            chosen); the training on the next generation starts with these weights.
 
     """
 
@@ -437,14 +436,14 @@ class StudentPublished(Event, frozen=True):
 class StatisticsReleased(Event, frozen=True):
     """The ledger entry for the noisy statistics table, which is drawn once and then public.
 
-    The statistics table has a noisy mean outcome for each hypothesis (rule) of a class.
+    A hypothesis is here a rule that gives each row one of two outcomes. The table has, for each
+    hypothesis of a public class, the noisy number of rows to which it gives the second outcome.
 
     Attributes:
         statistics: the table's document as JSON; it is a string, so that its numbers are never
             printed in another way.
-        private_digests: the keyed digest of the public points, by the stored name; the table has
-            one number for every different labelling of these points by hypotheses. The points are
-            stored privately, because they may be queries, of which only digests are published.
+        private_digests: the keyed digest of the public points (feature vectors), by their storage
+            name. The points are stored privately, because they may be clients' queries.
 
     """
 

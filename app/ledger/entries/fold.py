@@ -73,15 +73,15 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         head: the number and hash of the newest entry.
         release: the first entry's event; None for an empty ledger.
-        charged: the shares of the budget that are spent, in order.
-        reserved: the shares that are reserved and not spent yet, in order.
+        charged: the shares of the budget that are spent, in the order of their entries.
+        reserved: the shares that are reserved and not spent yet, in the order of their entries.
         answered: the number of new answers by the models' vote, which is also the newest answer's
             number.
         unstable: the number of unstable answers among them; with scores, here and in the following
             lines, the number of units of the cutoff that all answers used, one for each failed
             stability test.
-        ended_epoch: the number of unstable answers before those of the newest entry; None if the
-            newest entry has none.
+        ended_epoch: the number of unstable answers before the newest entry, if the newest entry has
+            unstable answers; otherwise None.
         refreshed_at: the number of unstable answers after which the threshold's noise was last
             drawn again; None if it never was.
         asked: the number of vectors that are recorded as asked, if each cell is decided once.
@@ -156,8 +156,8 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the statistics table may be drawn now.
 
         It may be drawn before the models' first answer or after their last one. With a joint
-        privacy account, it must also be drawn before the classifier in the first case, and after
-        the classifier in the second case.
+        privacy account it may be drawn before both the first answer and the classifier, or after
+        both the last answer and the classifier.
         """
         is_between = self.is_inside_account if self.is_joint else self.is_between_answers
         return self.statistics is None and not is_between
@@ -176,11 +176,9 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def classifier_waits(self) -> bool:
-        """Whether a classifier whose learner uses delta must now wait for the last answer.
+        """Whether a classifier whose learner uses delta must now wait for the models' last answer.
 
-        With a joint privacy account the draw uses no delta of its own and may be made at any time,
-        except with the calibration ``certified``, with which it may only be made after the last
-        answer.
+        With a joint privacy account it need not wait, except with calibration ``certified``.
         """
         opened = {} if self.release is None else self.release.parameters
         if self.is_joint:

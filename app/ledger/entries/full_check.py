@@ -44,7 +44,7 @@ class Refold:
     """The progress of the repeated computation of the state, up to the entry read last.
 
     Attributes:
-        state: the state that the entries so far determine; empty before the first page.
+        state: the state that the entries read so far determine; at the beginning an empty state.
         hits: the answers so far that used units of the cutoff, in order.
 
     """
@@ -53,7 +53,7 @@ class Refold:
     hits: list[Hit] = field(default_factory=list)
 
     def read_page(self, ledger: Ledger) -> bool:
-        """Process the next page of ledger entries; return whether further pages may follow.
+        """Read and check the next ledger entries, a limited number; return whether more may follow.
 
         Raises:
             LedgerCorruptError: an entry may not follow the earlier ones.

@@ -134,11 +134,11 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         tick: the number of the newest tick (scheduled update); 0 before the first.
         period: the number of the period at this tick.
         erased: the number of records that were erased at ticks, if ticks publish it.
-        active_set: the number of the set of generations that votes; every tick, join and retirement
-            begins a new set.
+        active_set: a number that identifies the set of generations that votes; it changes at every
+            tick, and whenever a generation joins or retires.
         joining: the numbers of the generations that must join in the next entry.
-        is_drawing: whether a labelling was drawn and the entry of the tick that must follow it, in
-            the same transaction, was not appended yet.
+        is_drawing: whether a labelling was drawn for a tick whose entry was not appended yet; it is
+            appended in the same transaction.
 
     """
 
