@@ -8,7 +8,8 @@ The commands are ``rows/`` (rows are added, corrected or erased), ``generations.
 batches of rows and their budgets), ``audit/``, ``check.py``, ``demo/``, ``export.py`` (the
 published classifier, to a file), ``init/``, ``keys.py`` (API keys of clients), ``learn.py``,
 ``ledger.py`` (copies of a ledger), ``plan/``, ``query/``, ``serve.py``, ``simulate.py``,
-``statement.py``, ``statistics.py`` and ``verify.py``.
+``statement.py``, ``statistics.py`` (a release's noisy statistics table: drawn once, then printed)
+and ``verify.py``.
 The other files are used by the commands:
 
 * ``web_server.py`` runs uvicorn: its socket, its signals and its end.

@@ -8,7 +8,8 @@
   caller gives no bounds, it reads them from the data, with a warning.
 * ``parameter_tables.py`` converts the estimator's parameters to a configuration, and a
   configuration to parameters.
-* ``public_classifier.py`` is the published classifier.
+* ``public_classifier.py`` gives the published classifier, after it is drawn, scikit-learn's methods
+  ``predict`` and ``predict_proba``.
 """
 
 from app.estimator.classifier import (

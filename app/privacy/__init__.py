@@ -12,8 +12,8 @@ or writes files, databases or networks.
 
 * ``mechanisms.py`` is the table of the mechanisms of answers; ``mechanism_registration.py`` has the
   type of an entry of that table.
-* ``learner_properties.py`` is the table of public facts about the learners of the published
-  classifier.
+* ``learner_properties.py`` has, for each learner of the published classifier, its name, whether it
+  needs delta or gives scores, and the texts that explain it.
 * ``arithmetic.py`` calculates in decimals that are rounded up or down, so that rounding errors
   never weaken a privacy claim.
 """

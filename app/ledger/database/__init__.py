@@ -12,7 +12,8 @@ No other folder uses SQLAlchemy's dialects (its parts for one kind of database).
 * ``driver.py`` sends the frequent statements directly to the database's driver, keeps the writer's
   connection, and converts a database's errors to Conclave's errors.
 * ``protections.py`` checks triggers, indexes and stored types, for verification.
-* ``hour_counts.py`` stores counts of requests by hour, from all servers of a ledger.
+* ``hour_counts.py`` stores the hourly counts of ``app/answering/hourly_counts.py``, added up over
+  all servers of a ledger.
 * ``notifications.py`` sends messages between the servers of one PostgreSQL ledger, and has the lock
   that makes one of them the leader, which answers the queries of all servers.
 * ``locks.py`` locks files, and lets one process at a time draw a classifier or a statistics table.

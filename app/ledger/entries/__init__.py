@@ -6,8 +6,8 @@
   follow the earlier entries, when it is written and when it is read.
 * ``generations.py`` does the same for the entries of a release that accepts further batches of
   rows.
-* ``illegal_entries.py`` has the error for an entry that may not follow the earlier entries, and
-  checks the entries of answers with scores.
+* ``illegal_entries.py`` has the error for an entry that may not follow the earlier entries.
+* ``scored_answers.py`` checks entries of answers with scores.
 * ``checkpoint.py`` stores the state at an entry, for a fast start.
 * ``newest_entries.py`` computes the newest state from a known state and the later entries, and
   checks the later answers.

@@ -55,15 +55,8 @@ from app.ledger.entries.entry_kinds import (
     threshold_noise_name,
 )
 from app.ledger.entries.generations import Generations
-from app.ledger.entries.illegal_entries import (
-    OUTPUT,
-    SCORE,
-    IllegalError,
-    allow,
-    cost,
-    exact,
-    illegal_scores,
-)
+from app.ledger.entries.illegal_entries import IllegalError, allow, cost, exact
+from app.ledger.entries.scored_answers import OUTPUT, SCORE, illegal_scores
 from app.privacy.learner_properties import LEARNERS
 
 

@@ -3,8 +3,8 @@
 * ``trial_from_settings.py`` is the entry point: it turns settings into a trial, or gives the reason
   why no trial is possible.
 * ``run_trial.py`` runs the steps of one trial; ``prediction.py`` defines the result.
-* ``trial_size.py`` limits by estimated time how many labelling rules are made up, and how many
-  models are trained on made-up records.
+* ``trial_size.py`` limits by estimated time how many labelling rules and records are made up, and
+  how many models are trained on them.
 * ``made_up_records.py`` makes records and their labels, by public frequencies or public points.
 * ``agreement.py`` trains models on the made-up records, and measures how clearly their votes agree.
 * ``forecast.py`` computes the number of answers of a mechanism from this agreement.

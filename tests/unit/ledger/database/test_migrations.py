@@ -20,7 +20,7 @@ from app.ledger.copies.copies import restore
 from app.ledger.database.open_database import MIGRATIONS
 from app.ledger.database.sqlite import writing_engine
 from app.ledger.database.tables import REVISION, metadata
-from app.ledger.entries.illegal_entries import OUTPUT
+from app.ledger.entries.scored_answers import OUTPUT
 from app.ledger.ledger import open_ledger
 from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from app.ledger.verification import verify
