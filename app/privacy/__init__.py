@@ -1,14 +1,14 @@
 """Differentially private mechanisms, and the rules that set their noise.
 
-A folder contains the mechanism (its step or draw), the module that finds the least noise for a
-budget where there is one, and the proof. The mechanisms of the models' answers are in
-``stability/``, ``sparse_vector/``, ``noisy_vote/`` and ``soft_labels/``. The mechanisms that draw
-once are in ``exponential/`` (relabelling, classifier), ``noisy_gradient/`` (linear classifier),
-``noisy_grid/`` (classifier from a few numeric features) and ``multiplicative_weights/``
-(statistics). ``voting/`` computes answers from votes, ``generations/`` has the privacy accounting
-of releases that accept more rows, ``budget/`` divides and adds up epsilon, and ``paper/`` has the
-parameters that Nandi and Bassily 2020 and Bassily, Thakkar, Thakurta 2018 print. Nothing here reads
-or writes files, databases or networks.
+The folder of a mechanism contains its code, its proof and, in most cases, a module that finds the
+least noise for a budget. The mechanisms of the models' answers are in ``stability/``,
+``sparse_vector/``, ``noisy_vote/`` and ``soft_labels/``. The mechanisms that run once, and not once
+for each query, are in ``exponential/`` (relabelling, classifier), ``noisy_gradient/`` (linear
+classifier), ``noisy_grid/`` (classifier from a few numeric features) and
+``multiplicative_weights/`` (statistics). ``voting/`` computes answers from votes, ``generations/``
+has the privacy accounting of releases that accept more rows, ``budget/`` divides and adds up
+epsilon, and ``paper/`` has the parameters that Nandi and Bassily 2020 and Bassily, Thakkar,
+Thakurta 2018 print. Nothing here reads or writes files, databases or networks.
 
 * ``mechanisms.py`` is the table of the mechanisms of answers; ``mechanism_registration.py`` has the
   type of an entry of that table.

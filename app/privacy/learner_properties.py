@@ -29,8 +29,8 @@ class PublishedLearner:
         has_scores: whether the published classifier adds up a score for each label, by which
             queries can be ranked.
         meaning: how the learner works, in plain words.
-        formula: the probability distribution of the draw; ``{drawn}`` stands for a hypothesis of
-            the published class.
+        formula: the probability distribution of the draw; ``{drawn}`` is replaced by the kind of
+            hypothesis that is drawn.
         theorem: why the learner is private, in one line.
         proof: the path of the file with the proof.
 
@@ -105,7 +105,7 @@ LEARNERS: dict[str, PublishedLearner] = {
 
 
 def uses_delta(learner: str) -> bool:
-    """Return whether a classifier's learner needs a share of delta; ``auto`` may need one."""
+    """Return whether the learner, or one that ``auto`` may choose, needs a share of delta."""
     return learner == AUTO or LEARNERS[learner].uses_delta
 
 

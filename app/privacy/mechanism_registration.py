@@ -120,8 +120,8 @@ class AnswersAsked:
         hits_max: the largest number of unstable answers for which any generation may pay; None for
             T.
         is_by_cutoff: whether the stability table uses the Renyi order and the split of delta that
-            make it shortest at T, as the release's first ledger entry says. A generation, which
-            computes its own T from the table, uses the older rule for the order and the split.
+            make it shortest at T, as the release's first ledger entry says. Always false for
+            generations, which compute T from the table.
 
     """
 
@@ -145,10 +145,11 @@ class AnswersAsked:
         return () if self.account is None else self.account.draws_at(epsilon)
 
     def epsilon_of(self, row: MechanismRegistration, epsilon: Fraction) -> Fraction:
-        """Return the epsilon for which a mechanism's noise is computed: what the draws leave.
+        """Return the part of ``epsilon`` for which the noise of the answers is computed.
 
-        The draws are those of a relabelling rule and of a classifier, if they share the answers'
-        budget. If ``row`` allows a joint account, ``epsilon`` is not reduced.
+        The draws of a relabelling rule and of a classifier may share the answers' privacy account.
+        Their epsilons are then subtracted, except if the mechanism ``row`` computes its noise for
+        answers and draws together.
         """
         draws = () if row.may_share_account else self.draws_at(epsilon)
         return left_for_answers(epsilon, draws)
@@ -194,7 +195,13 @@ class State:
         return HitState(self.unstable_count, self.private_threshold_noise)
 
     def after(self, tested: HitState, *, answers: int = 1) -> State:
-        """Return the state after more answers; ``tested`` has the new count of unstable ones."""
+        """Return the state of the release's answering after a number of new answers.
+
+        Args:
+            tested: the number of all unstable answers so far, and the threshold's noise.
+            answers: the number of new answers.
+
+        """
         return State(
             self.answered_count + answers,
             tested.hit_count,
@@ -254,8 +261,9 @@ class MechanismRegistration:
         calibrate: returns the calibration for a budget.
         check: raises an error unless a calibration satisfies every condition of the privacy claim.
         read: returns a calibration from what its ``to_plain`` returned.
-        is_of: returns whether a calibration was made for the configuration's limit of answers or of
-            unstable answers, number of labels and draws, as far as the mechanism uses these.
+        is_of: returns whether a calibration was made for the numbers in the configuration: the
+            limit of answers or of unstable answers, the number of labels, and the random draws that
+            share the account, where the mechanism uses them.
         serve: returns the mechanism's parameters from a calibration and the number k of votes.
         size_wanted: returns the number k of models at which a query is stable if two thirds of them
             agree; it ignores the number of rows.
@@ -272,23 +280,25 @@ class MechanismRegistration:
             queries are decided one by one.
         keeps_threshold: whether the noise of a threshold is kept as secret state between answers.
         is_refreshed: whether a new noise of the threshold is drawn after each unstable answer.
-        is_printed: whether sample size, T and k are those that a research paper prints.
-        decides_cells: whether a public cell may be answered once, with its answer then given to
-            every vector in the cell, if the models vote by such cells.
+        is_printed: whether the numbers of sampled rows, of models and of permitted unstable answers
+            are those that a research paper prints.
+        decides_cells: whether each public cell may be answered once, if the models vote by cells;
+            every vector in the cell then gets this answer.
         counts_decisions: whether the mechanism serves releases that answer each public cell once,
             and pays for the answers that one record can change and not for unstable answers.
         may_share_account: whether the answers' cost is computed by Renyi divergence, so that random
             draws before and after the answers may share their privacy account.
-        orders_by_cutoff: whether the table of a new release without a shared account uses the Renyi
-            order and the split of delta that make it shortest at T.
-        ends_before_classifier: whether a shared account covers only draws with delta 0, and the
-            classifier's draw must come after the last answer; a new release has an account only if
-            it asks for one.
+        orders_by_cutoff: whether the Renyi order and the split of delta are chosen so that the
+            stability table is shortest for the release's cutoff; only in new releases whose answers
+            do not share their account.
+        ends_before_classifier: whether the classifier must be drawn after the last answer if it
+            shares the answers' account. Such an account covers only draws with delta 0, and is used
+            only if the configuration asks for it.
         open_account: opens the account of a batch of rows that has its own budget; None if all
             batches share the release's budget.
         own_size: returns the number k of models that the mechanism prescribes; None if the rule of
             ``ensemble_size.py`` chooses k.
-        refuse_size: raises an error if the n' sampled rows of n are too few for k chunks.
+        refuse_size: raises an error if the sampled rows are too few for k chunks.
 
     """
 
@@ -340,7 +350,7 @@ class MechanismRegistration:
 
 
 def own(value: object, kind: type[OwnT]) -> OwnT:
-    """Return a value after checking that it has the class ``kind`` of a mechanism.
+    """Return ``value`` after checking that it is an instance of ``kind``, a mechanism's class.
 
     Raises:
         InvariantError: the value belongs to another mechanism.

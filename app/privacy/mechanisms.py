@@ -107,7 +107,7 @@ def _named(mechanism: str, calibration: str) -> list[MechanismRegistration]:
 
 
 def row_of(value: object) -> MechanismRegistration:
-    """Return the first table entry that has parameters or noise of the type of ``value``."""
+    """Return the table entry of the mechanism whose public parameters or calibration are given."""
     kind = type(value)
     for row in MECHANISMS.values():
         if kind is row.parameters or kind in row.calibrations:

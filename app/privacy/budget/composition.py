@@ -94,8 +94,8 @@ def charges(
         shares: the fractions of epsilon.
         delta_shares: the fractions of delta, after the withheld part is subtracted, for answers,
             statistics and a classifier that is learned with noise. By default the answers get the
-            whole remaining delta, or nine tenths of it if statistics has a share, which then gets
-            one tenth.
+            whole remaining delta; if the statistics have a share of epsilon, they get a tenth of it
+            and the answers nine tenths.
 
     Returns:
         One charge for each mechanism with a share of epsilon, in the order in which they are

@@ -85,7 +85,10 @@ class PipelineBudget:
 
     @property
     def inner_epsilon(self) -> Fraction:
-        """The joint epsilon of relabelling, answers and other draws on the sampled rows."""
+        """The epsilon of relabelling and answers together, on the sampled rows.
+
+        If they share a privacy account with random draws, it is the account's epsilon.
+        """
         if self.account is not None:
             return self.account.epsilon
         return (self.relabel_epsilon or 0) + self.copies * self.answers_epsilon

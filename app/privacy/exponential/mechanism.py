@@ -147,7 +147,7 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
 ) -> Hypothesis:
-    """Return a hypothesis as :func:`draw` does, from counts of rows and not from the rows."""
+    """Return a hypothesis as :func:`draw` does, from counts of rows by features and label."""
     invariant(private_counts.is_of(parameters.row_count), "the counts are of the public n")
     searched, epsilon = parameters.hypotheses, parameters.mechanism_epsilon
     if isinstance(private_counts, Tally):

@@ -7,9 +7,10 @@ in units of ``1 / unit_count`` record, so that fractional weights of rows are co
 exponential mechanism over trees, with the weighted number of errors as their quality; the Laplace
 mechanism on the counts of labels in the leaves of the drawn tree.
 
-**Claim.** (epsilon, delta_truncation)-differentially private under replace-one, epsilon being the
-sum of the epsilons of the three steps. If a column names the person of each row, replace-one
-replaces all rows of a person, and n counts persons.
+**Claim.** (epsilon, delta_truncation)-differentially private under replace-one. Here epsilon is the
+sum of the epsilons of the three steps, and delta_truncation bounds the cost of rounding the weights
+of trees to integers. If a column names the person of each row, replace-one replaces all rows of a
+person, and n counts persons.
 
 **Proof.** Each step is private whatever the earlier steps released, and the costs add up:
 ``app/privacy/exponential/scored_tree_proof.md``.
@@ -18,7 +19,8 @@ replaces all rows of a person, and n counts persons.
 encodes them, all at once or part by part, n along the first axis, and labels int64 (n,), secret.
 ``private_weights``: the weight of each row, if a column names persons (``app/data/persons.py``);
 the weights of one person's rows add up to at most 1, exactly. Out: a tree, and for every label in
-every leaf a noisy count in these units; secret until a caller that charged for it publishes it.
+every leaf a noisy count in units of ``1 / unit_count`` record; secret until a caller that charged
+for it publishes it.
 
 **Utility.** With probability 1 - beta the tree's weighted number of errors exceeds the least by at
 most 2 (ln |H| + ln(1/beta)) / epsilon_tree, H being the class of trees and epsilon_tree the epsilon

@@ -58,5 +58,5 @@ def draw(
 def draw_counted(
     parameters: Parameters, private_counts: CountedRows | Tally, noise: NoiseSource
 ) -> Hypothesis:
-    """Return a classifier as :func:`draw` does, from counts of rows and not from the rows."""
+    """Return a classifier as :func:`draw` does, from counts of rows by features and label."""
     return exponential.draw_counted(parameters, private_counts, noise)

@@ -79,9 +79,9 @@ class ProfileAccount:
         delta: the generation's share of delta for answers.
         cutoff: T_g, the number of unstable answers after which the generation stops voting.
         alpha: alpha_g, the generation's order of Renyi divergence.
-        ln_ratio: the price of one unstable answer: the largest value that the budget allows for the
-            logarithm of the moment, of order alpha_g, of the likelihood ratio of the outputs on two
-            neighbouring data sets, divided by T_g.
+        ln_ratio: the price of one unstable answer. The budget limits the moment, of order alpha_g,
+            of the likelihood ratio of the outputs on two neighbouring data sets. The price is the
+            logarithm of this limit, divided by T_g.
         delta_release: the part of delta that covers the release of a label that differs between two
             neighbouring data sets.
         delta_svt: the part of delta that covers the unstable answers.

@@ -74,7 +74,7 @@ SHARE_MIN = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parameters:
-    """The public parameters of drawing one query-release table.
+    """The public parameters for computing one table of noisy counts.
 
     Attributes:
         labels: the label, 0 or 1, that each of N queries gives to each of C cells, uint8, shape
@@ -115,7 +115,7 @@ class Parameters:
     def calibrated(
         cls, calibration: QueryReleaseCalibration, labels: NDArray[np.uint8]
     ) -> Parameters:
-        """Return the parameters of a draw, for given noise and given public cells."""
+        """Return the parameters of one table, given its noise and every hypothesis's labels."""
         shape = (calibration.query_count, calibration.cell_count)
         invariant(labels.shape == shape, "the queries and cells are those calibrated for")
         test = sparse_vector.Parameters(

@@ -1,4 +1,4 @@
-"""Noisy gradient descent for linear scores, and its exact privacy accounting.
+"""Noisy gradient descent for linear classifiers, and its exact privacy accounting.
 
 * ``mechanism.py`` runs the descent on noisy sums over the rows.
 * ``calibration.py`` finds the least noise of the steps for a budget.

@@ -19,8 +19,8 @@ noise of scale ``2 / epsilon_l`` covers this change, and the costs of levels add
 finest grid, uint8 (n, d), all at once or part by part, and labels int64 (n,), secret.
 ``private_weights``: the weight of each row, if a column names persons (``app/data/persons.py``);
 the weights of one person's rows add up to at most 1, exactly. Out: for each level and every public
-cell, noisy counts in these units, which become public when a caller that charged for them publishes
-them.
+cell, noisy counts in units of ``1 / unit_count`` record. They become public when a caller that
+charged for them publishes them.
 
 **Utility.** The count of a cell at level l is wrong by more than t with probability below
 ``e^(-t epsilon_l / 2)``.

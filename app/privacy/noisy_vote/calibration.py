@@ -83,8 +83,8 @@ def least_variance(
             all answers, at least 1.
 
     Returns:
-        The order, and a variance at most 1e-9 relative above the smallest real one;
-        :func:`variance_covers` accepts it.
+        The order, and a variance that exceeds the smallest possible one by at most a billionth of
+        it; :func:`variance_covers` accepts the variance.
 
     """
     alpha = gaussian_order(epsilon, delta)

@@ -101,7 +101,8 @@ def vote_curve(
 ) -> VoteCurve:
     """Return a model of the label probabilities that a budget allows, at the best Renyi order.
 
-    At this order the losing label is answered once in a hundred at the smallest lead.
+    The best order is the one at which the smallest lead suffices for the losing label to be
+    answered only once in a hundred times.
 
     Args:
         epsilon: the epsilon of all answers together.

@@ -7,6 +7,6 @@ statistics is that of Bassily, Cheu, Moran, Nikolov, Ullman, Wu 2020.
 * ``paper_pipeline.py`` has relabelling and answers with these parameters (calibration ``paper``),
   and the exact check of their privacy.
 * ``sample_complexity_theorems.py`` computes the numbers of rows that the theorems require.
-* ``answering_registration.py`` has the mechanism's entry in the table
+* ``answering_registration.py`` has the entry of calibration ``paper`` in the table
   ``app/privacy/mechanisms.py``.
 """

@@ -115,7 +115,7 @@ def agnostic_cutoff(*, alpha: float, beta: float, query_count: int) -> float:
     """Return the paper's limit of unstable answers, T, before rounding (BTT Corollary 4.1).
 
     Args:
-        alpha: the error rate of the learner on a chunk, which includes the least error rate in its
+        alpha: the largest error rate of a model: an excess plus the least error rate in the
             hypothesis class.
         beta: the failure probability, in (0, 1).
         query_count: the number m of queries, at least 1.
@@ -178,7 +178,7 @@ def paper_parameters(
 
 
 def rows_needed(*, epsilon: Fraction, ensemble_size: int) -> int:
-    """Return the smallest n at which the sample has at least one row for each of k chunks."""
+    """Return the smallest number n of rows whose sample has a row for each of k chunks."""
     return math.ceil(SAMPLING_DIVISOR * ensemble_size / epsilon)
 
 

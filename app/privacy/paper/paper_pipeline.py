@@ -77,7 +77,7 @@ def paper_budget(
         class_count: the number L of labels.
 
     Raises:
-        ConfigurationError: the papers' argument does not cover the budget.
+        ConfigurationError: the papers' privacy proof does not hold at this budget.
 
     """
     if answers is None:

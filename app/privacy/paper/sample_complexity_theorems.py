@@ -146,7 +146,7 @@ def rounded(count: float | Fraction) -> int | None:
 
 
 def realizable_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return the rows at which a rule without error on them has error rate at most alpha.
+    """Return how many rows suffice: a rule without error on them has error rate at most alpha.
 
     The number is ``max(4 log2(2/beta), 8 d log2(13/alpha)) / alpha``: BEHW Theorem 2.1.
 
@@ -196,7 +196,7 @@ def disagreement_rows(*, alpha: float, beta: float, dimension: int) -> float:
 
 
 def cover_rows(*, alpha: float, beta: float, dimension: int) -> float:
-    """Return how many points suffice that rules equal on them differ on a fraction alpha at most.
+    """Return how many random points suffice so that rules equal on them rarely differ elsewhere.
 
     The number is ``4 (log2(2/beta) + 2 d log2(24/alpha)) / alpha``, by BEHW's bound for pairs of
     rules.
@@ -375,11 +375,11 @@ def _confident(targets: Targets) -> Targets:
 
 
 def query_release(targets: Targets) -> Bound:
-    """Return how many rows suffice for a table of means, each within alpha (PAP Theorem 10).
+    """Return how many rows suffice to estimate every hypothesis's mean label (PAP Theorem 10).
 
-    The printed bound is
-    ``(d ln(1/alpha) + ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)``, p being the dual
-    VC dimension of the hypothesis class.
+    Each mean is estimated to within alpha. The printed bound is ``(d ln(1/alpha) +
+    ln(1/beta))^(3/2) sqrt(p ln(1/delta)) / (epsilon alpha^2)``, p being the dual VC dimension of
+    the hypothesis class.
     """
     # With every constant: the m points of cover_rows at alpha/4, and Lemma 7 at alpha/4 (with an
     # error corrected) and beta/2, with ln|H~| = d ln(e m/d) and ln|X| = p ln(e |H~|/p); H~ is the

@@ -1,5 +1,5 @@
 """Answers with scores: the interval of scores on which enough models agree, or none.
 
-* ``mechanism.py`` answers one query; its noise is that of the stability test that it uses, which
-  makes an answer unstable at random if a few votes could change it.
+* ``mechanism.py`` answers one query by a stability test, which makes an answer unstable at random
+  if a few votes could change it.
 """

@@ -17,9 +17,9 @@ if the fullest bin changes, the distance is 0), and both tests of a query are qu
 the inner mechanism: ``app/privacy/soft_labels/proof.md``.
 
 **Inputs and outputs.** Scores float64 (B, k) in [0, 1] of k models for B queries, secret; a value
-that is not in [0, 1] counts as 0. ``bin_counts``: the precision of each query, the number of bins,
-2 to 1000, public. Outcome, public: the released bin, an index in one of the two histograms, or
-none; and the number of the query's failed tests.
+that is not in [0, 1] counts as 0. ``bin_counts``: for each query the number of bins (its
+precision), 2 to 1000, public. Outcome, public: the released bin, an index in one of the two
+histograms, or none; and the number of the query's failed tests.
 
 **Utility.** If two thirds of k scores lie within r <= 1/(4 bins) of a number, one of the tests has
 a distance of ceil(k/6) - 1 or more, and the released mid-point is within half a bin plus r of this
@@ -110,7 +110,7 @@ class PrivateBins:
     """The models' scores for one query, as inputs of the two stability tests.
 
     Attributes:
-        bin_count: the query's precision, public.
+        bin_count: the number of bins of the histogram that is not shifted; public.
         plain: in the histogram that is not shifted, the index of the bin with the most scores, and
             the distance, secret.
         shifted: the same two numbers in the shifted histogram, secret.
@@ -144,7 +144,7 @@ def histogram(
     Args:
         private_scores: one score from each of k models, shape ``(k,)``; a value that is not in [0,
             1] counts as 0.
-        bin_count: the query's public precision.
+        bin_count: the public number of bins of the histogram that is not shifted.
         shifted: whether the histogram's edges are shifted by half a bin.
 
     Returns:
@@ -169,7 +169,7 @@ def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -
 
     Args:
         private_scores: the scores of k models for B queries, shape ``(B, k)``, secret.
-        bin_counts: the public precision of each of the B queries.
+        bin_counts: for each of the B queries the public number of bins.
 
     """
     return [

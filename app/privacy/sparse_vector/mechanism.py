@@ -10,9 +10,9 @@ query is given out, this is A_OQR (Algorithm 3), and for a single query A_stab (
 **Claim.** Let nu have scale b2 and rho scale b1, and let a query's value move by at most 1 between
 neighbours. If rho is drawn once, the hits of any number of adaptive queries are together (1/b1 +
 2T/b2)-private. If rho is drawn after each hit, they are as private as T mechanisms of 1/b1 + 2/b2
-together. If the values are 0 on both neighbours whenever their labels differ, labels may be
-released for T P(nu - rho > w) more delta; ``app.privacy.sparse_vector.calibration`` chooses the
-parameters.
+together. Suppose that a query's value is 0 on both neighbours if its label, when released, would
+differ between them. Then labels may be released too, at an additional delta of T P(nu - rho > w);
+``app.privacy.sparse_vector.calibration`` chooses the parameters.
 
 **Proof.** Couple rho with rho - 1 and pay for each hit's nu:
 ``app/privacy/sparse_vector/proof.md``.

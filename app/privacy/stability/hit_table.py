@@ -95,8 +95,8 @@ def find_thresholds(
 
     Returns:
         Thresholds ``P_0, P_1, ...``, each the smallest integer below its predecessor for which the
-        inequality of Theorem A (``table_inequality.py``) holds in both orders; the last one is the
-        first below ``1e-12 * 2**64``.
+        inequality of Theorem A (``table_inequality.py``) holds whichever of two neighbouring
+        thresholds is put first. The last threshold is the first below ``1e-12 * 2**64``.
 
     Raises:
         ConfigurationError: the table would be too long.
@@ -279,8 +279,9 @@ def calibrate(
             with that of the answers.
         is_by_cutoff: whether to choose the Renyi order and the split of delta as for new releases,
             so that the table has the fewest entries at this T; it has no effect if there are draws.
-        hits_max: the largest number of unstable answers for which ``P_0`` must be valid, if
-            generations with larger budgets use the table; None for ``cutoff``.
+        hits_max: the largest number of unstable answers for which the table's first threshold must
+            be valid, if generations (batches of rows) with larger budgets use the table; None for
+            ``cutoff``.
 
     Returns:
         A table that :func:`check` accepts.
@@ -355,8 +356,8 @@ def order_of(
     """Return the Renyi order for which a table is computed; any order above 1 is valid.
 
     With draws, or with ``is_by_cutoff``, the result is the one of :data:`ORDERS_TRIED` orders at
-    which the table needs the fewest entries to reach a probability of 1/100, by an estimate in
-    floating point. A draw costs more at a higher order.
+    which the table needs the fewest entries until an unstable answer has probability 1/100, by an
+    estimate in floating point. A draw costs more at a higher order.
 
     Args:
         epsilon: the epsilon of the answers; if there are draws, of answers and draws together.

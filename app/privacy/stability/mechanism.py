@@ -11,9 +11,9 @@ it has no end if each public cell is answered once.
 
 **Claim.** With a table that passes ``app.privacy.stability.hit_table.check``, any number of
 adaptive queries is (epsilon, delta)-differentially private under replace-one, provided that the
-distance moves by at most 1 between neighbours and is 0 on both whenever their answers differ.
-Without a cutoff T the table must pass ``app.privacy.stability.cell_table.check``, and one record
-may change only a limited number of queries.
+distance moves by at most 1 between neighbours and is 0 on both if a stable answer would differ
+between them. Without a cutoff T the table must pass ``app.privacy.stability.cell_table.check``, and
+one record may change only a limited number of queries.
 
 **Proof.** Induction, for a moment of the likelihood ratio (Renyi), over queries and over the hits
 that are left before T, or over the queries that one record may still change:

@@ -6,10 +6,11 @@ The price ``ln R`` of an answer is its cost in the privacy proof. By the answer 
 ``alpha``, the Renyi order) of the likelihood ratio of the outputs on two neighbouring data sets
 grows at most by the factor ``R``.
 
-The model approximates the integer table by which queries are answered. The search for this table
-starts from the model, and planning uses the model; no claim relies on it. A probability is stored
-as its log-odds (logit), so that the probability and its complement both have full relative
-precision near 0 and 1.
+The model approximates the integer table by which queries are answered. An inequality limits how far
+the probabilities at two neighbouring distances may differ (``table_inequality.py``). The search for
+this table starts from the model, and planning uses the model; no claim relies on it. A probability
+is stored as its log-odds (logit), so that the probability and its complement both have full
+relative precision near 0 and 1.
 """
 
 from __future__ import annotations

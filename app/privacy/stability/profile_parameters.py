@@ -146,7 +146,11 @@ def hits_hold(
     cutoff: int,
     taken: Fraction = Fraction(0),
 ) -> bool:
-    """Return whether ``delta_svt`` covers T unstable answers, never wrongly true by rounding."""
+    """Return whether the part of delta for unstable answers, ``delta_svt``, is large enough.
+
+    It must cover T unstable answers, T being the cutoff. Rounding never makes the result wrongly
+    true.
+    """
     with localcontext(precise_context()):
         renyi = to_decimal(ln_ratio * cutoff + taken)
         ln_delta = _ln_delta_at(alpha, epsilon=epsilon, renyi=renyi)

@@ -166,7 +166,8 @@ def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
 def sequel(parameters: Parameters, state: State) -> Sequel | None:
     """Return the successor of the models: classifier, student or halt; None while models answer.
 
-    If one answer reaches the limit of answers and the cutoff, ``on_cutoff`` decides.
+    If one answer reaches both the limit of answers and the cutoff, the successor at the cutoff is
+    returned.
     """
     if parameters.answering is None:
         return parameters.after

@@ -55,14 +55,14 @@ NODE_COUNT_MAX: Final = 4096
 
 @dataclass(frozen=True)
 class Certificate:
-    """A numeric proof that a stability table is private: a function per unstable answer left.
+    """A numeric proof that a stability table is private: piecewise linear functions ``V_0 .. V_T``.
 
     Attributes:
         factor: the number c, at most ``e**epsilon``, times ``2**40``.
         nodes: the likelihood ratios between which all functions are linear, from 0 up, times
             ``2**40``.
-        slopes: the slope after each node of the function for h unstable answers left, times
-            ``2**96``, shape (T + 1, nodes), h from 0 to T.
+        slopes: for each function ``V_h`` the slope after each node, times ``2**96``, shape (T + 1,
+            nodes), h from 0 to T.
 
     """
 
@@ -101,7 +101,7 @@ def delta_after_draw(certificate: Certificate, range_above: int) -> Fraction:
 
     Args:
         certificate: the certificate of the run of answers.
-        range_above: ``2**40`` times an upper bound on ``e`` to the power of the draw's range.
+        range_above: ``2**40`` times an upper bound on ``e**r``, r being the range of the draw.
 
     """
     # With E = e^range, the likelihood ratio x of the draw has mean 1 and lies in an interval
@@ -126,8 +126,8 @@ def check_certificate(certificate: Certificate, *, first: int, spared: int = NOD
     Args:
         certificate: the certificate to check.
         first: ``P_0``, the first threshold of the table.
-        spared: ``2**40`` times a lower bound on ``e`` to the power of minus the range of the
-            private draw that follows the answers; ``2**40`` without such a draw.
+        spared: ``2**40`` times a lower bound on ``e**-r``, r being the range of the private draw
+            that follows the answers; ``2**40`` without such a draw.
 
     Raises:
         InvariantError: a condition of the theorem does not hold.
@@ -157,15 +157,15 @@ def check_certificate(certificate: Certificate, *, first: int, spared: int = NOD
 
 
 def start_value(node: int, factor: int, spared: int) -> int:
-    """Return the least value of ``V_0`` at a node if a draw follows, times ``2**136``.
+    """Return the least value of ``V_0`` at a node, times ``2**136``, if a draw follows the answers.
 
     ``V_0`` is the certificate's function for no unstable answer left.
 
     Args:
         node: the node z, a likelihood ratio, times ``2**40``.
         factor: the certificate's factor c, at most ``e**epsilon``, times ``2**40``.
-        spared: ``2**40`` times a lower bound on ``e`` to the power of minus the range of the
-            private draw that follows the answers; below ``2**40``.
+        spared: ``2**40`` times a lower bound on ``e**-r``, r being the range of the private draw
+            that follows the answers; below ``2**40``.
 
     """
     if node << NODE_BITS <= factor * spared:

@@ -115,7 +115,7 @@ def search_certificate(
         factor: the number c, at most ``e**epsilon``, times ``2**40``.
         delta: the largest delta that the run of answers may cost.
         cutoff: the cutoff T, the number of unstable answers after which the models stop.
-        around: the draws before and after the answers.
+        around: bounds on the effect of the random draws before and after the answers.
         quickly: whether to use fewer nodes, for planning.
 
     """
@@ -272,7 +272,7 @@ class Chance:
 def search_pairs(
     searched: Searched, label_loss: float, *, quickly: bool = False
 ) -> list[tuple[Chance, Chance]]:
-    """Return the corners of a polygon of pairs of thresholds that a certificate accepts.
+    """Return the corners of a polygon; a certificate accepts every pair of thresholds in it.
 
     The pairs are thresholds that a stability table may have at neighbouring distances.
 

@@ -11,8 +11,8 @@ Whether it is valid is decided in integers, whenever a release opens, starts or 
 
 **Claim.** With a table that :func:`check` accepts, the answers to any number of adaptive queries
 until T unstable answers are (epsilon, delta)-differentially private under replace-one, provided
-that the distance of a query moves by at most 1 between neighbours and is 0 on both whenever their
-answers differ.
+that the distance of a query moves by at most 1 between neighbours and is 0 on both if a stable
+answer would differ between them.
 
 **Proof.** A certificate bounds the excess of the likelihood ratio over c, a number of at most
 e^epsilon, by induction over queries: ``app/privacy/stability/certified/certified_table_proof.md``.
@@ -105,7 +105,7 @@ class SharedWith:
 
     @property
     def around(self) -> Around:
-        """Bounds on how far the draws move likelihood ratios, rounded to the safe side."""
+        """Bounds on how far the draws before and after the answers move likelihood ratios."""
         return Around(
             range_before=NODE_ONE if not self.relabel else factor_below(self.relabel) + 2,
             spared_after=NODE_ONE if not self.classifier else factor_below(-self.classifier),
@@ -405,7 +405,7 @@ def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
     """Return whether all given pairs of neighbouring thresholds lie within a polygon.
 
     Args:
-        vertices: the corners of the polygon, as in :class:`CertifiedTable`.
+        vertices: the corners of the polygon, each a pair of thresholds.
         pairs: pairs of thresholds at neighbouring distances.
 
     """
