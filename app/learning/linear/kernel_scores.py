@@ -1,10 +1,11 @@
 """Classifiers with integer scores: weighted sums of feature tests, and of cosine or numeric inputs.
 
-The inputs of a row are small integers. A true test gives 256. A *wave*, the cosine of a random
-weighted sum of numeric features, lies between -256 and 256. A numeric feature goes from 0 to 256
-between its bounds. Public points (feature vectors) determine a linear map that makes the inputs
-uncorrelated. The result of this map is called a row's vector. Its length is limited to a maximum;
-with waves, the maximum is a multiple of the median length of the public points' vectors.
+The inputs of a row are small integers. The input for a feature test is 256 if the test is true, and
+else 0. A *wave*, the cosine of a random weighted sum of numeric features, lies between -256 and
+256. A numeric feature goes from 0 to 256 between its bounds. Public points (feature vectors)
+determine a linear map that makes the inputs uncorrelated. The result of this map is called a row's
+vector. Its length is limited to a maximum; with waves, the maximum is a multiple of the median
+length of the public points' vectors.
 """
 
 from __future__ import annotations
