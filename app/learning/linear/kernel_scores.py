@@ -236,7 +236,7 @@ class KernelScores:
     predicted.
 
     Attributes:
-        inputs: the public inputs.
+        inputs: the public tests, and the waves or numeric features, that give a row's inputs.
         weights: the integer weight of each input in each score, shape ``(inputs, scores)``.
         intercepts: integers, shape ``(scores,)``.
         unit: the integer that stands for a score of 1.0.
@@ -272,7 +272,7 @@ class KernelScores:
         """Return the classifier with weights rounded to integers whose sums are exact.
 
         Args:
-            inputs: the public inputs.
+            inputs: the public tests, and the waves or numeric features, that give a row's inputs.
             weights: the real weight of each input in each score, shape ``(inputs, scores)``.
             intercepts: real numbers, shape ``(scores,)``.
             class_count: the number of labels.
