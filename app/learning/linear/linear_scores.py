@@ -1,8 +1,8 @@
 """A linear classifier over public feature tests, with integer weights; averaged gradient descent.
 
 A score is a weighted sum of a row's inputs, the outcomes of conjunctions of tests. The descent,
-which chooses the weights, gets noisy mean gradients. It uses a row's vector in place of its inputs:
-a public linear map of the inputs. Nothing in this module uses a private row: all other values are
+which chooses the weights, gets noisy mean gradients over the rows' vectors; a public map computes a
+row's vector from its inputs. Nothing in this module uses a private row: all other values are
 public.
 """
 
