@@ -1,4 +1,4 @@
-"""The stable import path for predictors (functions from a row to a label) that users write.
+"""What users import to write predictors (functions from a row to a label), at a lasting path.
 
-* ``predictors.py`` re-exports the public names of ``app/learning/predictors``, where the code is.
+* ``predictors.py`` re-exports what users need from ``app/learning/predictors``, where the code is.
 """

@@ -1,4 +1,4 @@
-"""The public names of ``app/learning/predictors``, for files of predictors that users write.
+"""The part of ``app/learning/predictors`` that users import in files of their own predictors.
 
 A predictor is a function from a row to a label, written in Python.
 

@@ -223,7 +223,7 @@ def fit_chunks(
 def joined_bodies(learner: Learner, bodies: Sequence[bytes]) -> bytes:
     """Return one ensemble, as bytes, with the models of several ensembles, in the same order.
 
-    The bytes are those of an ensemble that was trained on all these chunks at once.
+    The bytes are the same as if the chunks of all ensembles had been trained together.
 
     Args:
         learner: the public choice of the learner.

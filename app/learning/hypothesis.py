@@ -5,6 +5,9 @@ class has an entry in the table of :mod:`app.learning.registry`. The file
 ``class_registration.py`` in the class's folder defines the entry. The form in which a hypothesis of
 the class is published is in the table of ``app.release.classifier.written_hypotheses`` under the
 name of the class.
+
+The exponential mechanism draws a hypothesis with a probability in proportion to its weight
+``exp(-epsilon * errors / 2)``, where ``errors`` is the number of rows that it mislabels.
 """
 
 from __future__ import annotations
@@ -53,9 +56,8 @@ class Hypothesis(Protocol):
 class HypothesisClass(Protocol):
     """A finite set of classifiers, fixed by public choices, from which one can be drawn at random.
 
-    The exponential mechanism draws a hypothesis with weight ``exp(-epsilon * errors / 2)``, where
-    ``errors`` is the number of rows that the hypothesis mislabels. This number changes by at most 1
-    when one record is replaced. With row weights it changes by at most 1 when all rows of one
+    The number of rows that a hypothesis mislabels changes by at most 1 when one record is replaced.
+    If rows have weights, the total weight of these rows changes by at most 1 when all rows of one
     person are replaced.
     """
 
@@ -76,7 +78,7 @@ class HypothesisClass(Protocol):
 
     @property
     def truncation_variation(self) -> Fraction:
-        """A bound on the total variation distance that rounding the weights causes in one draw."""
+        """A bound on the total variation distance by which rounded weights change a random draw."""
         ...
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
@@ -355,9 +357,9 @@ class ClassRegistration:
         joined: returns one ensemble with the models of several ensembles, whose chunks are
             consecutive.
         read: returns the ensemble that bytes encode.
-        read_drawn: returns a drawn hypothesis from the stored lists of its numbers, so that it can
-            also relabel rows that are added later. None for a class whose hypotheses cannot be
-            stored for this.
+        read_drawn: returns a drawn hypothesis from the lists of integers in which it was stored, so
+            that it can give labels to rows that are added later. None for a class whose hypotheses
+            cannot be stored in this way.
         best: returns the hypothesis with the fewest errors, for the student classifier, which is
             trained on queries and their released labels.
         check: refuses a training rule, or scores, if the class does not support them.

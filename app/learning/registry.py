@@ -120,7 +120,7 @@ def dichotomy_count_bound(asked: ClassAsked, row_count: int) -> int:
 
     For halfspaces, and for thresholds and intervals on one feature, it is the number of labellings
     of points in general position. For rectangles, trees and predictors it is the number of
-    hypotheses that are listed before duplicates, which label all rows equally, are removed.
+    listed hypotheses, even if several of them label all rows equally.
 
     Args:
         asked: the public choices of the configuration.

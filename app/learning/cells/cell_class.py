@@ -66,7 +66,7 @@ class CellSplits:
 
     @property
     def root(self) -> int:
-        """Return where every row starts: node 0, or, without tests, cell 0 (written as ``~0``)."""
+        """Return the root of the tree: node 0, or, without tests, cell 0 (written as ``~0``)."""
         return 0 if self.tests else ~0
 
     def places(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
@@ -152,7 +152,7 @@ class CellClass:
 
     @property
     def truncation_variation(self) -> Fraction:
-        """A bound on the total variation distance that rounding the weights causes in one draw."""
+        """A bound on the total variation distance by which rounded weights change a random draw."""
         return self.splits.cell_count * truncation_variation(self.class_count)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:

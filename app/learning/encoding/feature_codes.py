@@ -81,10 +81,10 @@ class CodedFeature:
         return held
 
     def meets(self) -> NDArray[np.int64]:
-        """Return for every two feature tests the test that is equivalent to both together.
+        """Return, for every two feature tests, the one test that is true exactly if both are true.
 
         For ``x >= 2`` and ``x >= 5`` this is ``x >= 5``. For two different categories there is no
-        equivalent test, and the entry is the number of tests.
+        such test, and the entry is the number of tests.
 
         Returns:
             Positions in :attr:`test_indices`, shape ``(tests, tests)``.

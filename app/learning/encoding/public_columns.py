@@ -117,7 +117,7 @@ class PackedColumns:
 def encode_columns(
     columns: Sequence[PublicColumn], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return feature values as numeric columns, encoded as by :meth:`PackedColumns.encode`.
+    """Return feature values as numeric columns; :meth:`PackedColumns.encode` describes them.
 
     Args:
         columns: the public facts about each feature.

@@ -7,7 +7,7 @@ Each list has every box of its class once, and then the two hypotheses that give
 or 1.
 
 A value is encoded as its rank: the number of public cuts of its feature that are at most the value.
-A missing value has rank 0, as a value below every cut. An interval is stored as a range of ranks.
+A missing value has rank 0, like a value below every cut. An interval is stored as a range of ranks.
 """
 
 from __future__ import annotations

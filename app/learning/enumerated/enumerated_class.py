@@ -1,9 +1,9 @@
 """A hypothesis class given as a list, and random draws from it by numbers of errors.
 
 The weight of a hypothesis is ``exp(-epsilon * errors / 2)``, where ``errors`` is the exact number
-of mislabelled rows, or the exact sum of their weights. Hypotheses with the same number of errors
-have the same weight. Therefore a draw first selects a number of errors, and then one of the
-hypotheses with this number.
+of mislabelled rows or, if rows have weights, the exact sum of these rows' weights. Hypotheses with
+the same number of errors have the same weight. Therefore a draw first selects a number of errors,
+and then one of the hypotheses with this number.
 
 The module also has sums of these weights over very many hypotheses, such as all decision trees of a
 depth. With ``decay = epsilon / 2``, a sum is stored as two numbers, ``factor`` and ``errors``::
@@ -86,7 +86,7 @@ class ScaledSums:
     def relative_logs(self, decay: float) -> NDArray[np.float64]:
         """Return the logs of the sums up to a common constant.
 
-        :func:`choice_roundoffs` bounds the rounding error.
+        :func:`choice_roundoffs` bounds their rounding errors in a random draw.
 
         Args:
             decay: half of epsilon.
@@ -124,9 +124,10 @@ def total_roundoffs(term_count: int) -> int:
 
 
 def choice_roundoffs(log_factor_max: float) -> int:
-    """Return a bound on the rounding error of a draw by :meth:`ScaledSums.relative_logs`.
+    """Return a bound on the rounding error of a log weight in one random draw.
 
-    The bound is on the log weight of one possible result of the draw, in units of ``2**-53``.
+    The draw uses the logs that :meth:`ScaledSums.relative_logs` returns. The bound is in units of
+    ``2**-53``.
 
     Args:
         log_factor_max: an upper bound on the log of the factor of any sum.
@@ -200,7 +201,7 @@ class EnumeratedClass:
 
     @property
     def truncation_variation(self) -> Fraction:
-        """A bound on the total variation distance that rounding the weights causes in one draw."""
+        """A bound on the total variation distance by which rounded weights change a random draw."""
         return truncation_variation(self.size)
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:

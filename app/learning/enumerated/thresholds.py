@@ -115,7 +115,7 @@ class ThresholdClass:
 
     @property
     def truncation_variation(self) -> Fraction:
-        """A bound on the total variation distance that rounding the weights causes in one draw."""
+        """A bound on the total variation distance by which rounded weights change a random draw."""
         return truncation_variation(self.size)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:

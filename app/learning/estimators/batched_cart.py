@@ -2,9 +2,10 @@
 
 Every node takes the cut (threshold) with the smallest Gini impurity of the two sides, weighted by
 their numbers of rows. A cut is half-way between neighbouring values in single precision, as in
-scikit-learn. Of equally good cuts scikit-learn takes a random one; here it is the one with the
-fewest rows on the false side, and then the first column. A node is split as long as a cut divides
-its rows. If all rows of a node have the same label, all leaves below the node have this label.
+scikit-learn. Of equally good cuts scikit-learn takes a random one. Here it is the one with the
+fewest rows whose value is at most the cut (the false side of the node), and then the one of the
+first column. A node is split as long as a cut divides its rows. If all rows of a node have the same
+label, all leaves below the node have this label.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class PackedEnsemble:
         return type(self)(self.columns, picked(both, order), class_count=self.class_count)
 
     def to_bytes(self) -> bytes:
-        """Return a header and every model's numbers as little-endian bytes, for private storage."""
+        """Return a header and all parameters as little-endian bytes, for private storage."""
         kind, depth, numbers = _numbers(self.form)
         header = _HEADER.pack(MAGIC, kind, self.class_count, depth, *numbers.shape)
         return header + numbers.astype(_NUMBER).tobytes()

@@ -62,7 +62,7 @@ class BlockFit(Protocol):
 
 
 def block_fit_of(path: str, params: Mapping[str, object]) -> BlockFit | None:
-    """Return the function that trains an estimator on many chunks at once, or None.
+    """Return the function that trains an estimator on many chunks at once; None if none can.
 
     Args:
         path: the import path of the estimator.

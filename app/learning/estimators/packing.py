@@ -1,8 +1,8 @@
 """Trained estimators of some kinds copied into shared arrays, so that their votes are fast.
 
 Whether this is done depends on the public choice of the estimator only, because the time of a reply
-reveals it. The arrays contain the numbers of the trained estimators, and are made when an ensemble
-is trained or read. The ledger stores the estimators themselves.
+reveals it. The arrays contain the parameters of the trained estimators, and are made when an
+ensemble is trained or read. The ledger stores the estimators themselves.
 
 Linear models and decision trees are copied. The score of a linear model for a class is a weighted
 sum of a query's columns plus an intercept; the class with the largest score gets the vote.
@@ -106,7 +106,7 @@ class _Tree(Protocol):
 
 
 def packing_of(path: str, params: Mapping[str, object]) -> Packing | None:
-    """Return the function that copies estimators of one kind into shared arrays, or None.
+    """Return the function that copies estimators of one kind into shared arrays; None if none can.
 
     Args:
         path: the import path of the estimator.
@@ -144,7 +144,7 @@ def pack_linear(
         models: for each chunk a trained estimator, or the label that its model gives every query.
         column_count: the number of columns of a query.
         class_count: the number of labels.
-        fallback: the vote of a model whose numbers are not finite.
+        fallback: the vote of a model whose weights or intercepts are not all finite.
 
     """
     weights = np.zeros((len(models), class_count, column_count))

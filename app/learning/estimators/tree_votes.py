@@ -1,8 +1,8 @@
 """All decision trees of an ensemble as flat arrays; each tree has its own columns and cuts.
 
-Every tree is complete and has the depth that the configuration fixes: below a leaf that is less
-deep, all leaves have its label. Comparisons are those of scikit-learn: a column in single precision
-is compared with a cut in double precision.
+Every tree is complete and has the depth that the configuration fixes: a leaf above this depth is
+replaced by a subtree whose leaves all have its label. Comparisons are those of scikit-learn: a
+column in single precision is compared with a cut in double precision.
 """
 
 from __future__ import annotations

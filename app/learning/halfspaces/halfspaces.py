@@ -115,9 +115,9 @@ class Halfspaces:
     def describe(self, index: int) -> Description:
         """Return the integer coefficients of one halfspace as plain lists and numbers.
 
-        The halfspace has one or more levels, each with ``weights`` and an ``offset``. A row with
-        coordinates u has label 1 if the value ``weights . u - offset`` of the first level at which
-        it is not zero is positive. The coordinate of a feature is
+        The halfspace has one or more levels, each with ``weights`` and an ``offset``. Let u be a
+        row's coordinates. The first level at which ``weights . u - offset`` is not zero decides the
+        row's label: 1 if this value is positive, and else 0. The coordinate of a feature is
         ``(x - lower) / (upper - lower) * steps`` with ``steps = 2**16``, rounded to the nearest
         integer, where a half is rounded to the even one. The coordinate of a missing value is 0.
         """

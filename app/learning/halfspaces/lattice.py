@@ -100,8 +100,8 @@ def whole_steps(column: NDArray[np.float64], bounds: tuple[float, float]) -> NDA
 def used_lattice(tests: Sequence[BinaryTest], columns: Sequence[PublicColumn]) -> Lattice:
     """Return integer coordinates for the numeric features that have a cut in the public tests.
 
-    If no feature has a cut, the first feature is used; the class then has only the two hypotheses
-    that give every row the same label.
+    If no feature has a cut, the first feature is used; the only two halfspaces then give
+    every row the same label.
 
     Args:
         tests: the public tests of features; tests of categories are ignored.

@@ -1,8 +1,8 @@
-"""Linear classifiers over public inputs, which noisy gradient descent trains.
+"""Linear classifiers trained by noisy gradient descent, and the inputs that they compute from rows.
 
-A score is a weighted sum of a row's inputs. With two classes there is one score, whose sign
-predicts the class; with more there is one score per class, and the class with the largest one is
-predicted.
+A score is a weighted sum of a row's inputs, for example of the outcomes of feature tests. With two
+classes there is one score, whose sign predicts the class; with more there is one score per class,
+and the class with the largest one is predicted.
 
 * ``conjunctions.py`` has inputs that are 0 or 1: public tests of features, and pairs of tests that
   are both true.

@@ -3,9 +3,10 @@
 A term is true on a row if several tests have given outcomes. The module also chooses pairs of tests
 as inputs of a linear classifier. Of every feature, up to three tests are taken: first the test
 whose outcomes on public points (feature vectors) vary most, and then those whose outcomes the
-earlier ones explain least. Further inputs are the products of the tests of any two features. A
-public linear map keeps only the 80 combinations of the products in which public points differ most,
-after the part that the tests themselves explain is removed. Fewer inputs need less noise.
+earlier ones explain least. The products of the tests of any two features are inputs too. The part
+of a product that the tests themselves explain is removed. Then a public linear map keeps only the
+80 combinations of the products in which public points differ most, since fewer inputs need less
+noise.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Classifiers with integer scores: weighted sums of feature tests, and of cosine or numeric inputs.
 
-The inputs of a row are small integers. A true test gives 256. A *wave*, the cosine of a random
-weighted sum of numeric features, lies between -256 and 256. A numeric feature goes from 0 to 256
-between its bounds. Public points (feature vectors) determine a linear map that makes the inputs
-uncorrelated. The result of this map is called a row's vector. Its length is limited to a maximum;
-with waves, the maximum is a multiple of the median length of the public points' vectors.
+The inputs of a row are small integers. The input for a feature test is 256 if the test is true, and
+else 0. A *wave*, the cosine of a random weighted sum of numeric features, lies between -256 and
+256. A numeric feature goes from 0 to 256 between its bounds. Public points (feature vectors)
+determine a linear map that makes the inputs uncorrelated. The result of this map is called a row's
+vector. Its length is limited to a maximum; with waves, the maximum is a multiple of the median
+length of the public points' vectors.
 """
 
 from __future__ import annotations
@@ -235,7 +236,7 @@ class KernelScores:
     predicted.
 
     Attributes:
-        inputs: the public inputs.
+        inputs: the public tests, and the waves or numeric features, that give a row's inputs.
         weights: the integer weight of each input in each score, shape ``(inputs, scores)``.
         intercepts: integers, shape ``(scores,)``.
         unit: the integer that stands for a score of 1.0.
@@ -271,7 +272,7 @@ class KernelScores:
         """Return the classifier with weights rounded to integers whose sums are exact.
 
         Args:
-            inputs: the public inputs.
+            inputs: the public tests, and the waves or numeric features, that give a row's inputs.
             weights: the real weight of each input in each score, shape ``(inputs, scores)``.
             intercepts: real numbers, shape ``(scores,)``.
             class_count: the number of labels.

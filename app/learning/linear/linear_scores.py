@@ -1,8 +1,9 @@
 """A linear classifier over public feature tests, with integer weights; averaged gradient descent.
 
 A score is a weighted sum of a row's inputs, the outcomes of conjunctions of tests. The descent,
-which chooses the weights, gets noisy mean gradients. Nothing in this module uses a private row: all
-other values are public.
+which chooses the weights, gets noisy mean gradients over the rows' vectors; a public map computes a
+row's vector from its inputs. Nothing in this module uses a private row: all other values are
+public.
 """
 
 from __future__ import annotations
@@ -136,7 +137,13 @@ class AveragedDescent:
         self.weights = self._shortened(start)
 
     def update(self, gradient: NDArray[np.float64]) -> None:
-        """Make one step of the descent, given a noisy mean gradient, ``(coordinates, scores)``."""
+        """Make one step of the descent, given a noisy mean gradient.
+
+        Args:
+            gradient: the gradient by the weights of each score, shape ``(coordinates, scores)``;
+                there is one weight for each coordinate of a row's vector.
+
+        """
         self.weights = self._shortened(self.weights - self._rate * gradient)
         if self._step >= self._first:
             self._total += self.weights
@@ -148,8 +155,11 @@ class AveragedDescent:
         return iterate * min(1.0, self._length_max / max(found, 1.0))
 
     def mean(self) -> NDArray[np.float64]:
-        """Return the mean weights over the later half of the steps, ``(coordinates, scores)``.
+        """Return the mean weights over the later half of the steps; all steps must be finished.
 
-        All steps must be finished.
+        Returns:
+            One weight for each coordinate of a row's vector and each score, shape
+            ``(coordinates, scores)``.
+
         """
         return self._total / self._averaged

@@ -2,7 +2,7 @@
 
 The score of a linear classifier is a weighted sum of its inputs. A test ``x >= cut`` only says on
 which side of the cut a value lies. A score that changes gradually with the value would need many
-tests, so the value itself is a further input. It is measured between a low and a high public
+tests, so the value itself is an input too. It is measured between a low and a high public
 quantile, and a value beyond a quantile counts as this quantile, because few people have extreme
 values.
 

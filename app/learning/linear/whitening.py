@@ -1,7 +1,8 @@
 """A public linear map that makes a linear classifier's inputs uncorrelated and similar in size.
 
 The map is computed from public points (feature vectors) only, or from public frequencies if there
-are no points. Private rows are mapped by it afterwards.
+are no points. Private rows are mapped by it afterwards. The result for a row is called the row's
+vector, and its length is limited to a maximum.
 """
 
 from __future__ import annotations
@@ -106,10 +107,11 @@ class Shrinkage:
     Attributes:
         noise: the standard deviation of the noise in a mean gradient, if rows' vectors have length
             1 and the whole privacy budget is spent on one step of the gradient descent.
-        ridge: how much is added to every curvature, as a multiple of ``noise**2`` times the
-            approximate number of combinations that are not shrunk much.
-        length: the maximum length of a row's vector, as a multiple of half the expected length or,
-            for inputs with cosines, of the median length among public points (feature vectors).
+        ridge: a factor in the number that is added to every curvature; ``noise**2`` and the
+            approximate number of combinations that are not shrunk much are the other two factors.
+        length: the maximum length of a row's vector, divided by half the expected length. For
+            inputs with cosines it is divided by the median length among public points (feature
+            vectors).
         ridge_min: the least number that is added to every curvature, since a curvature that is
             computed from few points may be too small.
 

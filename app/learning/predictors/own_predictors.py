@@ -126,7 +126,7 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DescribedPredictor:
-    """A predictor with its description, which was checked when the class was made.
+    """A predictor with its description, which is already checked.
 
     Attributes:
         predictor: the predictor.
@@ -144,7 +144,7 @@ class Labels:
     """The names of the classes, and the look-up of a predictor's output among them.
 
     Attributes:
-        classes: the public names, in the order of the class indices.
+        classes: the names of the classes, in the order of the class indices.
 
     """
 

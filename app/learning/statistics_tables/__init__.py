@@ -1,4 +1,4 @@
-"""The public parts of a statistics table: hypotheses, and cells on which each has one label.
+"""The public hypotheses of a statistics table, and the cells on which each of them has one label.
 
 A statistics table contains, for each hypothesis of a class, the number of private rows to which the
 hypothesis gives its second label, with noise. The labels of the rows themselves are not used.

@@ -3,8 +3,8 @@
 A statistics table contains, for each hypothesis, the number of private rows to which it gives label
 1, with noise; these numbers follow from the numbers of rows in the cells. Two feature vectors are
 in the same cell if every listed hypothesis gives them the same label. The cells are found from the
-points of a public grid, of which every cell contains at least one. They are never found from
-private rows, and the cell of a row depends on this row only.
+points of a public grid; every cell contains at least one of these points. The cells are never found
+from private rows, and the cell of a row depends on this row only.
 
 The grid has one point for every joint outcome of the feature tests: for each feature, an interval
 between cuts (thresholds) or a category. Every possible row belongs to one grid point, and all

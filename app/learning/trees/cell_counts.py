@@ -1,9 +1,10 @@
 """Counts of rows by the values of up to three features, and by the feature tests that they pass.
 
-A value is given by its integer code: the index of its interval or category. Rows are counted by the
-codes of a few features and by a group, which is a chunk, a label, or both. Counting takes one
-addition per row and set of features, for any number of tests. The counts are integers, so counts of
-several blocks of rows can be added in any order. Counts by tests follow from counts by codes.
+A value is given by its integer code: the index of its interval or category. Rows are counted once
+for each set of features of a given size (one to three): by the codes of these features, and by a
+group, which is a chunk, a label, or both. Counting takes one addition per row and set of features,
+for any number of tests. The counts are integers, so counts of several blocks of rows can be added
+in any order. Counts by tests follow from counts by codes.
 
 The exponential mechanism over trees needs only these counts of the rows.
 
@@ -53,7 +54,7 @@ def feature_sets(coding: CellCodes, size: int) -> list[Features]:
 
 
 def counters(coding: CellCodes, size: int) -> int:
-    """Return the number of counters that one group of rows needs, over all sets of features."""
+    """Return the number of counters for one group of rows and all sets of ``size`` features."""
     cells = [feature.cell_count for feature in coding.features]
     sets = feature_sets(coding, size)
     return sum(math.prod(cells[place] for place in places) for places in sets)
@@ -68,7 +69,7 @@ def cell_tables(
     size: int,
     weights: NDArray[np.float64] | None = None,
 ) -> Tables:
-    """Return counts of rows by group and feature codes, for each set of features.
+    """Return counts of rows by group and feature codes, for each set of ``size`` features.
 
     Args:
         coding: the encoding of each feature value by an integer code, made from the feature tests.
@@ -79,7 +80,7 @@ def cell_tables(
         weights: the integer amount by which each row raises a count, shape ``(rows,)``; None for 1.
 
     Returns:
-        For each set of features an int64 array, shape
+        For each set of ``size`` features an int64 array, shape
         ``(groups, codes of the first feature, ...)``.
 
     """
@@ -127,8 +128,8 @@ class TestCounts:
 
     Attributes:
         coding: the encoding of each feature value by an integer code, made from the tests.
-        tables: for each set of features, the empty set included, the counts by one test of each
-            feature, shape ``(tests of the first feature, ..., groups)``.
+        tables: for each set of up to three features (also for no feature), the number of rows that
+            pass one test of each of them, shape ``(tests of the first feature, ..., groups)``.
 
     """
 
@@ -141,7 +142,7 @@ class TestCounts:
 
         Args:
             coding: the encoding of each feature value by an integer code, made from the tests.
-            counted: for each set of features, counts with shape
+            counted: for each set of features of the largest size (one to three), counts with shape
                 ``(codes of the first feature, ..., groups)``.
 
         """
@@ -156,11 +157,11 @@ class TestCounts:
         return cls(coding, tables)
 
     def along(self, places: Features) -> NDArray[np.signedinteger]:
-        """Return the counts of rows by one feature test of each given feature.
+        """Return the number of rows that pass one test of each of the given features.
 
         Args:
-            places: positions of features in ``coding.features``, in any order and with repeats;
-                each gives one axis of the result.
+            places: positions of features in ``coding.features``, in any order and with repeats. The
+                result has one axis for each, which counts the tests of this feature.
 
         """
         distinct = tuple(sorted(set(places)))

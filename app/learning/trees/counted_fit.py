@@ -85,8 +85,8 @@ class CountedTrees:
     def over(cls, tests: Sequence[BinaryTest], depth: int) -> CountedTrees | None:
         """Return the training method for trees of a given depth; None if it does not support them.
 
-        It supports a depth of 1 to 3 over tests that :meth:`CellCodes.of` can encode, unless there
-        are too many counts.
+        It supports a depth of 1 to 3, and tests from which integer codes can be made
+        (:meth:`CellCodes.of`), unless there would be too many counts.
         """
         coding = CellCodes.of(tests)
         if coding is None or not 1 <= depth <= COUNTED_DEPTH_MAX:
@@ -202,9 +202,9 @@ class CountedTrees:
             chunk_count: the number of chunks.
 
         Returns:
-            For each set of features, the number of rows with label 1 less the number with label 0,
-            int32, shape ``(chunks, codes of the first feature, ...)``. For trees of depth 1 there
-            are no counts.
+            For each set of :attr:`depth` features, the number of rows with label 1 less the number
+            with label 0, int32, shape ``(chunks, codes of the first feature, ...)``. For trees of
+            depth 1 there are no counts.
 
         """
         if self.depth == 1:
@@ -259,8 +259,8 @@ class CountedTrees:
             chunks: the index of each row's chunk, shape ``(rows,)``.
 
         Returns:
-            For each feature, the number of rows by its codes and by chunk, label, and node of the
-            last level of tests.
+            For each feature, counts of rows by chunk, by label, by the node of the last level of
+            tests that they reach, and by the feature's code.
 
         """
         regions = np.zeros(len(chunks), dtype=np.int64)

@@ -79,7 +79,7 @@ def choose_hypotheses(errors: NDArray[np.int64], generator: LearnerGenerator) ->
 
 
 class NoZeroErrorTreeError(Exception):
-    """No tree labels every row of a chunk correctly, so that another rule must choose."""
+    """No tree labels every row of a chunk correctly, so another rule must draw the trees."""
 
 
 class ZeroErrorRule:
@@ -134,7 +134,7 @@ class ZeroErrorRule:
     def label(
         self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Return a random error-free label for every leaf.
+        """Return, for every leaf, a random one of the labels that make no error in it.
 
         Raises:
             NoZeroErrorTreeError: the tree has depth 0, and the chunk has rows of several labels.

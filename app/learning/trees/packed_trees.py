@@ -227,7 +227,8 @@ def leaf_scores(
         depth: the depth of the trees.
 
     Returns:
-        Shares in [0, 1], shape ``(trees, 2**depth)``. A leaf without rows has its label, 0 or 1.
+        Shares in [0, 1], shape ``(trees, 2**depth)``. The share of a leaf without rows is the
+        leaf's label, 0 or 1.
 
     """
     node_count, leaf_count = (1 << depth) - 1, 1 << depth

@@ -325,8 +325,9 @@ class RegionStatistics:
         """Return the counts of several regions from the arrays of :meth:`MergedRows.statistics`.
 
         Args:
-            flat: one array per region, shape ``(regions, counts)``. It has the entries of
-                ``signed``, then those of ``singles``, then ``totals``.
+            flat: one array per region, shape ``(regions, counts)``: first the counts by pairs of
+                tests (:attr:`signed`), then by single tests (:attr:`singles`), then of all rows
+                (:attr:`totals`).
             test_count: the number of feature tests.
             class_count: the number of labels.
 
@@ -346,7 +347,7 @@ def statistics_length(test_count: int, class_count: int) -> int:
 
 
 def exact_outcomes(satisfied: Counts) -> Counts:
-    """Return the numbers of rows that pass exactly a set of feature tests, and no others.
+    """Return, for each subset of K feature tests, how many rows pass only the tests of the subset.
 
     Args:
         satisfied: for each subset of K tests, counts of the rows that pass at least the tests of

@@ -87,7 +87,7 @@ class TreeClass:
 
     @property
     def truncation_variation(self) -> Fraction:
-        """A bound on the total variation distance that rounding the weights causes in one draw."""
+        """A bound on the total variation distance by which rounded weights change a random draw."""
         leaf_count = 1 << self.depth
         nodes = (leaf_count - 1) * truncation_variation(len(self.tests))
         return nodes + leaf_count * truncation_variation(self.class_count)
@@ -252,7 +252,7 @@ class TreeClass:
         epsilon: float,
         row_weights: NDArray[np.float64] | None = None,
     ) -> TreeWeights:
-        """Return the sums of trees' weights, one for each set of rows that reaches a node; secret.
+        """Return sums of trees' weights, one for each set of rows that can reach a node; secret.
 
         Args:
             encoded: outcomes of :attr:`tests` on the private rows, shape ``(rows, tests)``.

@@ -81,7 +81,7 @@ class TreeSize:
 
     @property
     def tree_count(self) -> int:
-        """The number of trees in the class, ``t**(2**D - 1) * L**(2**D)``."""
+        """The number of trees, ``t**(2**D - 1) * L**(2**D)`` for t tests, depth D and L labels."""
         leaf_count = 1 << self.depth
         return int(self.test_count ** (leaf_count - 1) * self.class_count**leaf_count)
 
@@ -225,7 +225,7 @@ class TreeWeights:
         excluded: NDArray[np.bool_] | None = None,
         told: Told = tell_nobody,
     ) -> Self:
-        """Return the weights of all trees on rows that are already merged or counted.
+        """Return the weights of all trees, from rows that are already prepared for counting.
 
         Args:
             counted: the private rows.

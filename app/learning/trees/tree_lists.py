@@ -161,8 +161,6 @@ def tree_count_bound(
 ) -> int:
     """Return an upper bound on the number of trees that :func:`tree_dichotomies` examines.
 
-    It examines all trees over the tests, and keeps one for each labelling of the points.
-
     Args:
         row_count: the number of points.
         features: the public encoding of the features in use, by feature index.

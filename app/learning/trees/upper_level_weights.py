@@ -184,8 +184,8 @@ def region_tables(
         excluded: pairs of outcomes that no row can have at once, as :func:`excluded_literals`
             returns them; multisets that select the same rows because of them are computed once.
             None if no pair is known.
-        told: a function that is called with the number of finished multisets of tests and the
-            number of all multisets. Neither number depends on the private rows.
+        told: a function that is called with the progress: the number of finished steps and the
+            number of all steps. Neither number depends on the private rows.
 
     Returns:
         One table for each number of outcomes from 1 to ``depth - 2``: the sums for all multisets
@@ -206,8 +206,8 @@ def table_terms(table: ScaledSums, regions: NDArray[np.int64], test_count: int) 
     The summed weight is the product of the sums for both sides of the test.
 
     Args:
-        table: the table of :func:`region_tables` that has the summed weights of the subtrees below
-            every child that the nodes can have.
+        table: one of the tables that :func:`region_tables` returns: the one with the summed weights
+            of the subtrees whose roots are the children of the nodes.
         regions: the test outcomes that lead from the root to each node, in any order, shape
             ``(nodes, outcomes)``; the number ``2 * a + o`` stands for the test with index a and the
             outcome o.
