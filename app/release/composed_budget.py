@@ -1,4 +1,4 @@
-"""The joint privacy promise of all releases in one database, which a new release must state.
+"""The joint privacy promise of all releases in one database; a new release's settings state it.
 
 The budget of every other release is added, whatever rows it has. Different rows may belong to the
 same people: a data set with one more row is nearly the same data set. Whether two data sets are
@@ -60,7 +60,7 @@ class Beside:
     is_backup: bool = False
 
     def check(self, configuration: Configuration) -> None:
-        """Raise an error if a further release states less than the sum of all releases' budgets.
+        """Raise an error if the stated joint budget is below the sum of all releases' budgets.
 
         Raises:
             ReleaseMismatchError: the stated budget is too small, or missing; the message names the

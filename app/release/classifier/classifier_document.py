@@ -1,11 +1,11 @@
 """The parts of the published classifier's JSON document, and their parsing.
 
-Scores here are integers: weighted sums of the results of feature tests, of cosine features, and of
-numbers (the values of numeric features). With two classes the sign of the only score decides the
-label, and with more classes the largest score. The value of a numeric feature is converted to a
-whole number ``u`` of equal steps from its lower bound. A halfspace is a list of levels: each level
-compares a weighted sum of such values with an offset, and a later level decides only if the sums of
-all earlier levels equal their offsets.
+Scores here are integers: weighted sums of the results of feature tests, of numbers (the values of
+numeric features), and of cosine features (cosines of random weighted sums of numbers). With two
+classes the sign of the only score decides the label, and with more classes the largest score. The
+value of a numeric feature is converted to a whole number ``u`` of equal steps from its lower bound.
+A halfspace is a list of levels: each level compares a weighted sum of such values with an offset,
+and a later level decides only if the sums of all earlier levels equal their offsets.
 """
 
 from __future__ import annotations

@@ -151,7 +151,8 @@ def _numbers(settings: Settings) -> dict[int, NumericFeature]:
 
 
 def grid_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of all rows that a label needs in one cell to exceed the noise."""
+    """Return how many rows of one label a cell needs to outweigh noise, as a fraction of all
+    rows."""
     parameters = grid_draw(asked).parameters
     lead = SCALES_ABOVE * min(parameters.scales) / parameters.unit_count
     return float(lead) / asked.row_count

@@ -25,9 +25,10 @@ class WaitingFits:
 
     Attributes:
         private_fitted: the result of training each generation, by its number.
-        begun: the period of the clock in which this process began to train each generation, by its
-            number.
-        checked_at: the newest tick at which the models were found to fit the stored rows.
+        begun: the number of the period between ticks in which this process began to train each
+            generation, by the generation's number.
+        checked_at: the number of the newest tick when the models were last checked against the
+            stored rows.
 
     """
 

@@ -1,7 +1,7 @@
 """Hypotheses posted by clients of the statistics table: parsed, checked, and evaluated.
 
-A hypothesis is posted in the exported format: a classifier document with a ``tree``, or a tree
-alone. It is checked against the public schema only.
+A client posts a hypothesis in the JSON format of published classifiers: a document with a ``tree``,
+or a tree alone. It is checked against the public schema only.
 
 A hypothesis is a rule (here a tree) that gives each row one of two outcomes, -1 or +1. The leaves
 of the tree have labels; the hypothesis, or a schema with two labels, says which label is which
