@@ -329,8 +329,7 @@ def _streamed(
 
 
 def engine_of(settings: Settings) -> Engine:
-    """Return the threads, or the cluster, that the section ``[engine]`` chooses to read the
-    rows."""
+    """Return the threads or the cluster that read the rows, as ``[engine]`` configures."""
     chosen = settings.engine
     if chosen.address is None:
         return LocalEngine(chosen.workers)

@@ -251,8 +251,10 @@ def trees_to_score(settings: Settings, public_values: NDArray[np.float64]) -> Tr
 
 
 def scored_tree_share(asked: ClassifierAsked) -> float:
-    """Return how many rows of one label a leaf needs to outweigh noise, as a fraction of all
-    rows."""
+    """Return the fraction of rows that must have a label so that it is learned despite noise.
+
+    All rows with the label are assumed to be in one leaf.
+    """
     parameters = scored_tree_draw(asked).parameters
     lead = scored_tree.SCALES_ADDED * parameters.leaf_scale / parameters.unit_count
     return float(lead) / asked.row_count

@@ -151,8 +151,10 @@ def _numbers(settings: Settings) -> dict[int, NumericFeature]:
 
 
 def grid_share(asked: ClassifierAsked) -> float:
-    """Return how many rows of one label a cell needs to outweigh noise, as a fraction of all
-    rows."""
+    """Return the fraction of rows that must have a label so that it is learned despite noise.
+
+    All rows with the label are assumed to be in one cell.
+    """
     parameters = grid_draw(asked).parameters
     lead = SCALES_ABOVE * min(parameters.scales) / parameters.unit_count
     return float(lead) / asked.row_count
