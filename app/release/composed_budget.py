@@ -43,12 +43,12 @@ DIGITS: Final = Context(prec=300)
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The releases that a database already contains, and the rows of a further release to open.
+    """The releases that a database already contains, and the rows of a new release to open.
 
     Attributes:
         openings: the first ledger entries of the releases in the database, in order.
         is_backup: whether this database is a backup, or was retired because it was moved. Another
-            database may then continue its ledger, so a further release is refused.
+            database may then continue its ledger, so a new release is refused.
         digests: the functions that compute digests with the database's secret key.
         rows: the rows of the release to open.
 

@@ -86,9 +86,9 @@ class ScoresDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 class GridDocument(msgspec.Struct, frozen=True):
     """A label for each cell of a grid over some numeric features.
 
-    The rank of a number is how many of its feature's ``cuts`` are at or below the number; a missing
-    number has rank 0. Cells are sorted by their ranks, first by the rank of the first feature.
-    Adjacent cells with equal labels form a run; ``labels`` has the label of each run, and
+    The rank of a number is how many of its feature's ``cuts`` (thresholds) are at or below it; a
+    missing number has rank 0. Cells are sorted by their ranks, first by the rank of the first
+    feature. Adjacent cells with equal labels form a run; ``labels`` has the label of each run, and
     ``lengths`` its number of cells.
     """
 
@@ -147,9 +147,10 @@ class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 class NodeDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tree's node: a leaf with a ``label``, or a test of one feature with two branches.
 
-    The test is one of ``at_least`` (whether a clipped number is at least a cut), ``category``
-    (whether a string equals a category), ``other`` (whether a string is outside the categories) and
-    ``missing``. A leaf of a tree with scores also has ``scores``, which decide its label.
+    The test is one of ``at_least`` (whether a number, clipped to its feature's bounds, is at least
+    a threshold), ``category`` (whether a string equals a category), ``other`` (whether a string is
+    outside the categories) and ``missing``. A leaf of a tree with scores also has ``scores``, which
+    decide its label.
     """
 
     label: str | None = None

@@ -100,7 +100,7 @@ class LearnerRegistration:
     """An entry of the table of learners: how a classifier is drawn, and how rare a label may be.
 
     Attributes:
-        learner: the public facts about the learner, with its name.
+        learner: the learner's name and public properties, for example whether it uses delta.
         prepare: a function that returns the draw for given public values, and raises an error if
             the draw would be impossible.
         smallest_share: a function that returns the fraction of rows that must have a label so that

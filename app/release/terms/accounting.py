@@ -37,7 +37,7 @@ def account(settings: Settings) -> Account | None:
 
 
 def accounting_parameter(settings: Settings) -> dict[str, str]:
-    """Return the first entry's parameter for joint accounting; empty if shares are added up."""
+    """Return the first ledger entry's parameter for joint accounting; empty if shares are added."""
     return {ACCOUNTING: JOINT} if settings.accounting == JOINT else {}
 
 
