@@ -1,4 +1,4 @@
-"""The joint privacy promise of all releases in one database, which a new release must state.
+"""The joint privacy promise of all releases in one database; a new release's settings state it.
 
 The budget of every other release is added, whatever rows it has. Different rows may belong to the
 same people: a data set with one more row is nearly the same data set. Whether two data sets are
@@ -43,12 +43,12 @@ DIGITS: Final = Context(prec=300)
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The releases that a database already contains, and the rows of a further release to open.
+    """The releases that a database already contains, and the rows of a new release to open.
 
     Attributes:
         openings: the first ledger entries of the releases in the database, in order.
         is_backup: whether this database is a backup, or was retired because it was moved. Another
-            database may then continue its ledger, so a further release is refused.
+            database may then continue its ledger, so a new release is refused.
         digests: the functions that compute digests with the database's secret key.
         rows: the rows of the release to open.
 
@@ -60,7 +60,7 @@ class Beside:
     is_backup: bool = False
 
     def check(self, configuration: Configuration) -> None:
-        """Raise an error if a further release states less than the sum of all releases' budgets.
+        """Raise an error if the stated joint budget is below the sum of all releases' budgets.
 
         Raises:
             ReleaseMismatchError: the stated budget is too small, or missing; the message names the

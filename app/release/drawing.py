@@ -11,7 +11,7 @@ proved. If a column names persons, the persons are permuted, sampled and divided
 person with all rows. Replacing a person then changes one place in the permutation, and so one
 chunk, in whatever order the persons were numbered before (``app/privacy/voting/votes_proof.md``).
 
-The module also reads the private rows of a configuration and validates them, or only checks them.
+The module also reads and validates the private rows, or only reports the problems in them.
 """
 
 from __future__ import annotations

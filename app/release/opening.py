@@ -190,7 +190,7 @@ def begin_release(
     public_values: NDArray[np.float64] | None = None,
     tell: Callable[[str], None] = _ignore,
 ) -> EnsembleParameters | None:
-    """Charge a new release's budget, or compare the settings of an open one; draw nothing.
+    """Charge a new release's budget, or compare the settings with an open release's; draw nothing.
 
     Args:
         configuration: the release's public parameters.
@@ -417,7 +417,7 @@ def found_state(configuration: Configuration, ledger: Ledger) -> LedgerState:
 
 
 def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> None:
-    """Compare every fixed setting with the release's first entry, before any row is read.
+    """Compare every permanent setting with the first ledger entry, before any row is read.
 
     Raises:
         ReleaseMismatchError: a setting differs; the message names the first one.

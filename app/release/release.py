@@ -210,7 +210,7 @@ class Release:
         self.private_statistics = drawn
 
     def adopt(self, state: LedgerState) -> None:
-        """Replace the state by a newer committed one, and load a classifier published there."""
+        """Replace the state by a newer committed one, and load what was published since."""
         before = self.phase, self.classifier, self.statistics
         self._end_where_closed(state)
         if state.classifier is not None and self.classifier is None:

@@ -69,7 +69,10 @@ def fingerprint_rule(opened: ReleaseOpened) -> str:
 
 
 def fingerprint_parameter(rows: PrivateRows | StreamedRows) -> dict[str, str]:
-    """Return the fingerprint rule as a parameter of the first entry; empty for rows in memory."""
+    """Return the first ledger entry's parameter that names the rule for the rows' fingerprint.
+
+    The result is empty for rows in memory.
+    """
     return {FINGERPRINT: ROW_SUMS} if isinstance(rows, StreamedRows) else {}
 
 
@@ -89,7 +92,8 @@ def row_codes(configuration: Configuration) -> RowCodes | None:
     """Return the packed encoding in which the rows can be streamed; None if they cannot be.
 
     The result depends on the configuration only. If no models are trained, or if models are trained
-    on a sample of each chunk, no rows are kept, and each draw reads the rows again.
+    on a sample of each chunk, the encoding is an empty one: packed rows are not kept, and each draw
+    reads the rows again.
     """
     if not _takes_each_unit_once(configuration):
         return None
@@ -325,7 +329,7 @@ def _streamed(
 
 
 def engine_of(settings: Settings) -> Engine:
-    """Return the computing engine that the section ``[engine]`` configures."""
+    """Return the threads or the cluster that read the rows, as ``[engine]`` configures."""
     chosen = settings.engine
     if chosen.address is None:
         return LocalEngine(chosen.workers)

@@ -1,11 +1,11 @@
 """The parts of the published classifier's JSON document, and their parsing.
 
-Scores here are integers: weighted sums of the results of feature tests, of cosine features, and of
-numbers (the values of numeric features). With two classes the sign of the only score decides the
-label, and with more classes the largest score. The value of a numeric feature is converted to a
-whole number ``u`` of equal steps from its lower bound. A halfspace is a list of levels: each level
-compares a weighted sum of such values with an offset, and a later level decides only if the sums of
-all earlier levels equal their offsets.
+Scores here are integers: weighted sums of the results of feature tests, of numbers (the values of
+numeric features), and of cosine features (cosines of random weighted sums of numbers). With two
+classes the sign of the only score decides the label, and with more classes the largest score. The
+value of a numeric feature is converted to a whole number ``u`` of equal steps from its lower bound.
+A halfspace is a list of levels: each level compares a weighted sum of such values with an offset,
+and a later level decides only if the sums of all earlier levels equal their offsets.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ class ScoresDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 class GridDocument(msgspec.Struct, frozen=True):
     """A label for each cell of a grid over some numeric features.
 
-    The rank of a number is how many of its feature's ``cuts`` are at or below the number; a missing
-    number has rank 0. Cells are sorted by their ranks, first by the rank of the first feature.
-    Adjacent cells with equal labels form a run; ``labels`` has the label of each run, and
+    The rank of a number is how many of its feature's ``cuts`` (thresholds) are at or below it; a
+    missing number has rank 0. Cells are sorted by their ranks, first by the rank of the first
+    feature. Adjacent cells with equal labels form a run; ``labels`` has the label of each run, and
     ``lengths`` its number of cells.
     """
 
@@ -147,9 +147,10 @@ class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 class NodeDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tree's node: a leaf with a ``label``, or a test of one feature with two branches.
 
-    The test is one of ``at_least`` (whether a clipped number is at least a cut), ``category``
-    (whether a string equals a category), ``other`` (whether a string is outside the categories) and
-    ``missing``. A leaf of a tree with scores also has ``scores``, which decide its label.
+    The test is one of ``at_least`` (whether a number, clipped to its feature's bounds, is at least
+    a threshold), ``category`` (whether a string equals a category), ``other`` (whether a string is
+    outside the categories) and ``missing``. A leaf of a tree with scores also has ``scores``, which
+    decide its label.
     """
 
     label: str | None = None

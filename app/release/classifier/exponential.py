@@ -251,7 +251,10 @@ def trees_to_score(settings: Settings, public_values: NDArray[np.float64]) -> Tr
 
 
 def scored_tree_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of all rows that a label needs in one leaf to exceed the noise."""
+    """Return the fraction of rows that must have a label so that it is learned despite noise.
+
+    All rows with the label are assumed to be in one leaf.
+    """
     parameters = scored_tree_draw(asked).parameters
     lead = scored_tree.SCALES_ADDED * parameters.leaf_scale / parameters.unit_count
     return float(lead) / asked.row_count

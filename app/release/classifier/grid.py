@@ -151,7 +151,10 @@ def _numbers(settings: Settings) -> dict[int, NumericFeature]:
 
 
 def grid_share(asked: ClassifierAsked) -> float:
-    """Return the fraction of all rows that a label needs in one cell to exceed the noise."""
+    """Return the fraction of rows that must have a label so that it is learned despite noise.
+
+    All rows with the label are assumed to be in one cell.
+    """
     parameters = grid_draw(asked).parameters
     lead = SCALES_ABOVE * min(parameters.scales) / parameters.unit_count
     return float(lead) / asked.row_count

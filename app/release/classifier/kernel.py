@@ -94,7 +94,8 @@ class KernelDraw:
         """Return a text for the operator on the inputs of the scores and the size of the noise.
 
         Args:
-            source: words to insert into the text, for example ``that the schema fixes``.
+            source: words to insert into the text, which say what determines the inputs, for example
+                ``that the schema fixes``.
 
         """
         calibration = self.calibration

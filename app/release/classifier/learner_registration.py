@@ -1,10 +1,10 @@
 """The interface that every learner of a published classifier has in ``learner_table.py``.
 
-Some learners publish linear or kernel scores: weighted sums of inputs (results of feature tests,
-values of numeric features, cosine features), of which the largest, or the sign of the only one,
-decides the label. A public rule selects these inputs, and another divides epsilon between the draw
-of a tree and the noisy counts in its leaves. A later version of the program may change these rules,
-so each has a version number.
+Some learners publish linear or kernel scores: weighted sums of inputs. The largest score, or the
+sign of the only one, decides the label. Inputs are results of feature tests, values of numeric
+features, and cosines of random weighted sums of these values. A public rule selects these inputs,
+and another divides epsilon between the draw of a tree and the noisy counts in its leaves. A later
+version of the program may change these rules, so each has a version number.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class ClassifierDraw(Protocol):
         """Return a text for the operator on the accuracy to expect from this draw.
 
         Args:
-            source: words to insert into the text, for example ``that the schema fixes``.
+            source: words to insert into the text, which say from what the parameters of the draw
+                follow, for example ``that the schema fixes``.
 
         """
         ...
@@ -99,7 +100,7 @@ class LearnerRegistration:
     """An entry of the table of learners: how a classifier is drawn, and how rare a label may be.
 
     Attributes:
-        learner: the public facts about the learner, with its name.
+        learner: the learner's name and public properties, for example whether it uses delta.
         prepare: a function that returns the draw for given public values, and raises an error if
             the draw would be impossible.
         smallest_share: a function that returns the fraction of rows that must have a label so that

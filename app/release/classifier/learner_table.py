@@ -1,10 +1,11 @@
 """The table of learners that publish a classifier.
 
 Some learners publish scores: weighted sums of inputs, which are results of feature tests and values
-of features. Three public rules choose a learner if the setting is ``auto``, select the inputs of
-scores, and divide epsilon between the draw of a tree and the noisy counts in its leaves. A later
-version of the program may change these rules, so each has a version number. The first ledger entry
-contains these numbers, so that a release keeps the rules with which it was opened.
+of features. There are three public rules. One chooses the learner if the configured learner is
+``auto``. One selects the inputs of scores. One divides epsilon between the draw of a tree and the
+noisy counts in its leaves. A later version of the program may change these rules, so each has a
+version number. The first ledger entry contains these numbers, so that a release keeps the rules
+with which it was opened.
 """
 
 from __future__ import annotations

@@ -157,7 +157,8 @@ class LinearDraw:
         """Return a text for the operator on the inputs of the scores and the size of the noise.
 
         Args:
-            source: words to insert into the text, for example ``that the schema fixes``.
+            source: words to insert into the text, which say what determines the inputs, for example
+                ``that the schema fixes``.
 
         """
         parameters = self.parameters
@@ -279,7 +280,11 @@ def descent_calibration(asked: ClassifierAsked, *, step_count: int) -> NoisyGrad
 
 
 def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
-    """Return the indices of numeric features, except those with an empty list of thresholds."""
+    """Return the indices of the numeric features whose values may be inputs of a score.
+
+    These are all numeric features except those for which the configuration has an empty list of
+    tests.
+    """
     listed = asked.settings.published.tests
     return tuple(
         index
@@ -323,10 +328,11 @@ def terms_known(
 
     Args:
         asked: the public values that fix the draw.
-        bins: the number of intervals into which a number is divided, unless the configuration sets
-            it.
+        bins: the number of intervals into which the range of each numeric feature is divided,
+            unless the configuration sets it.
         step_count: the number of steps of the descent.
-        other_count: the number of further inputs of the score, such as cosine features.
+        other_count: the number of inputs of the score besides tests and pairs, for example of
+            cosine features.
 
     Raises:
         ConfigurationError: summing the gradients over all rows would take hours.

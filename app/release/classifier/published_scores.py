@@ -4,9 +4,10 @@ For fast predictions, the tests cut each feature into intervals. The weights of 
 and conjunctions that use the same one or two features are added up beforehand, for each interval or
 pair of intervals. Cosine features and numbers are computed in 64-bit integers.
 
-A score is a weighted sum of inputs (feature tests, their conjunctions, numbers, cosine features).
-With two classes the sign of the only score decides the label, and with more classes the largest
-score. A kernel score is a linear score whose inputs include cosine features.
+A score is a weighted sum of inputs: feature tests, their conjunctions, numbers (values of numeric
+features), and cosine features (cosines of random weighted sums of numbers). With two classes the
+sign of the only score decides the label, and with more classes the largest score. A kernel score is
+a linear score whose inputs include cosine features.
 """
 
 from __future__ import annotations

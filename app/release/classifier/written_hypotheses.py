@@ -1,4 +1,4 @@
-"""How a hypothesis of each class is written into a classifier document, as a table of functions.
+"""A function for each hypothesis class, which writes its hypotheses into a classifier document.
 
 The scores in a tree's leaf are integers computed from noisy counts; the largest, or the sign of a
 single one, decides the leaf's label.

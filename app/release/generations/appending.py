@@ -243,7 +243,8 @@ def put_generation(
         known_by: the keyed fingerprint of the whole batch.
         noise: the source of randomness.
         size: k_g, the number of the generation's models.
-        joins_at: the number of the clock period at whose first tick the generation joins the vote.
+        joins_at: the number of the period between ticks; at its first tick the generation joins the
+            vote.
         account: how the generation's own budget pays for unstable answers; None if it has the
             release's budget.
 

@@ -101,7 +101,7 @@ def _at_least(configuration: Configuration, members: Sequence[Generation]) -> Co
 
 
 def labelling_parameters(configuration: Configuration, count: int) -> exponential.Parameters:
-    """Return the parameters of a draw of labels from a public number of records or persons.
+    """Return the parameters for drawing a labelling from ``count`` records or persons.
 
     Raises:
         ConfigurationError: the draw would take too long, or numerical error would cost more than

@@ -1,4 +1,4 @@
-"""Training of the models of a later batch of rows, once, on its drawn labels.
+"""Training of the models of one batch of rows (generation), once, on its drawn labels.
 
 The duration of training may depend on the private rows, so the time at which training ends must not
 be visible: the result enters the ledger only at a tick (scheduled update). A crash before the tick

@@ -1,9 +1,9 @@
 """Opening, or continuing, of a release that accepts further batches of rows (generations).
 
-A new release is opened on its source, whose rows become the first generation. They are charged and
-stored in one transaction. The labels and models enter the ledger at the first tick (scheduled
-update), which is made during the opening. A later start does not read the source, since the rows
-are stored in the database; it draws only what is not drawn yet.
+A new release is opened on its source, whose rows become the first generation. Its budget is charged
+and its rows are stored in one transaction. The labels and models enter the ledger at the first tick
+(scheduled update), which is made during the opening. A later start does not read the source, since
+the rows are stored in the database; it draws only what is not drawn yet.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The labels of a later batch of rows: drawn from it, from several batches, or by an earlier rule.
+"""The labels of one batch of rows: drawn from it or from several batches, or by an earlier rule.
 
 A generation is one batch of rows. A labelling is the rule, or the label of each public cell, by
 which rows get the labels on which models are trained. The setting ``generations.labelling`` chooses

@@ -1,16 +1,16 @@
 """The batch of rows to which a person belongs: that of the person's first row.
 
-A person who already has rows in a generation (batch of rows) gets no second place. The person's new
-rows are added to the earlier ones at the next tick (scheduled update), or are not used if their
-generation has retired (its models no longer vote, since its budget is used up). So a person pays
-the budget of one generation in total, and can change only one of all votes on a query
+A person who already has rows in a generation (batch of rows) is never put in a second one. The
+person's new rows are added to the earlier ones at the next tick (scheduled update), or are not used
+if their generation has retired (its models no longer vote, since its budget is used up). So a
+person pays the budget of one generation in total, and can change only one of all votes on a query
 (``app/privacy/generations/accounts_proof.md``, section "Persons over the generations"). The number
 of new persons in a batch is public, since it is the size of the batch's generation. The number of
 returning persons and of their rows is private.
 
-The keyed identities of a generation's persons are kept after their rows are deleted. Otherwise a
-returning person would count as new, the size of a generation would reveal the return, and the
-person would pay twice.
+The keyed hashes that identify a generation's persons are kept after their rows are deleted.
+Otherwise a returning person would count as new, the size of a generation would reveal the return,
+and the person would pay twice.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def sorted_out(transaction: Transaction, rows: PrivateRows) -> Batch:
 
     Raises:
         ConfigurationError: a person in the batch was erased.
-        LedgerCorruptError: the stored identities of persons are missing or altered.
+        LedgerCorruptError: the stored keyed hashes of persons are missing or altered.
 
     """
     if rows.persons is None:
@@ -80,7 +80,7 @@ def sorted_out(transaction: Transaction, rows: PrivateRows) -> Batch:
 
 
 def put_owners(transaction: Transaction, number: int, rows: PrivateRows) -> None:
-    """Store the identities of the persons of a batch of rows, until the release ends.
+    """Store the keyed hashes that identify a batch's persons, until the release ends.
 
     Args:
         transaction: the transaction in which the generation is appended.

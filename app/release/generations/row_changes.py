@@ -40,10 +40,10 @@ class Changed:
         tick: the number of the newest tick when the changes were prepared; after another tick they
             are discarded.
         requests: the names of the requests that the changes fulfil.
-        erased: the identities of the records that are erased.
+        erased: the keyed digests of the identifiers of erased records.
         slots: the changed rows of each generation that changes, by its number.
         ensembles: the models of generations with retrained models, by the generation's number.
-        fitted: for generations that do not vote yet, their trained models with the changes applied.
+        fitted: for generations that do not vote yet, their trained models after the changes.
 
     """
 

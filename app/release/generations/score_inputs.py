@@ -3,12 +3,13 @@
 A score is a weighted sum of inputs by which the published classifier chooses a label; the weights
 are found by noisy gradient descent.
 
-The public points determine the inputs (feature tests, pairs of tests, and numbers) and the linear
-map that makes them uncorrelated; without points, the frequencies in the public schema do. The
-random weights of cosine features are drawn once and are public. The integers of the map are stored,
-since floating-point results may differ between machines, and the weights of its coordinates must
-have the same meaning for every generation. Nothing here is private; it is stored with the private
-state, and its digest is in the first ledger entry.
+The inputs are feature tests, pairs of tests, numbers (values of numeric features), and cosine
+features (cosines of random weighted sums of numbers). The public points, or without points the
+public schema, determine the inputs and the linear map that makes them uncorrelated. Only the random
+weights in the cosine features are drawn; they are drawn once and are public. The integers of the
+map are stored, since floating-point results may differ between machines, and the weights of its
+coordinates must have the same meaning for every generation. Nothing here is private; it is stored
+with the private state, and its digest is in the first ledger entry.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 Ticks follow the clock, in periods of public length, and every tick is a ledger entry, whether
 anything changed or not. Between ticks the set of voting models changes only when a generation
-(batch of rows) retires, which follows from public counters. The time at which training ends is not
-visible: a generation joins at the first tick of the period that its ledger entry names. If it is
-not trained by then, the server stops.
+(batch of rows) retires: its models stop voting, since its budget is used up. This follows from
+public counters. The time at which training ends is not visible: a generation joins the vote at the
+first tick of the period that its ledger entry names. If it is not trained by then, the server
+stops.
 """
 
 from __future__ import annotations
@@ -196,9 +197,9 @@ class Ticker:
         time.
 
         Raises:
-            LedgerUnavailableError: a generation is due to join, which only a server may do at a
-                tick; or another tick was made meanwhile; or the ledger refused the commit. The
-                requests stay pending until the next tick.
+            LedgerUnavailableError: a generation is due to join the vote, and only a server may make
+                the tick at which it joins; or another tick was made meanwhile; or the ledger
+                refused the commit. The requests stay pending until the next tick.
 
         """
         started = time.monotonic()
@@ -220,7 +221,7 @@ class Ticker:
         The caller must ensure that nothing else changes the release meanwhile.
 
         Raises:
-            NotFittedError: a generation is due to join but its models are not trained.
+            NotFittedError: a generation is due to join the vote but its models are not trained.
             LedgerUnavailableError: the ledger refused the commit; try again.
 
         """

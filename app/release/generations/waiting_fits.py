@@ -24,10 +24,11 @@ class WaitingFits:
     """The trained models of batches that do not vote yet; secret, lost with the process.
 
     Attributes:
-        private_fitted: the result of training each generation, by its number.
-        begun: the period of the clock in which this process began to train each generation, by its
-            number.
-        checked_at: the newest tick at which the models were found to fit the stored rows.
+        private_fitted: the result of training each generation, by the generation's number.
+        begun: the number of the period between ticks in which this process began to train each
+            generation, by the generation's number.
+        checked_at: the number of the newest tick when the models were last checked against the
+            stored rows.
 
     """
 

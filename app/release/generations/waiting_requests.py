@@ -244,7 +244,7 @@ def read_changes(body: bytes) -> list[Change]:
 
 
 def bury(transaction: Transaction, tick: int, identities: Sequence[bytes]) -> None:
-    """Store keyed digests of erased records, so that a record is not added again unnoticed."""
+    """Store the keyed digests of erased records' identifiers, to notice if one is added again."""
     if identities:
         name = f"{TOMBSTONE}{tick:0{NUMBER_DIGITS}d}"
         transaction.put_beside(name, b"".join(sorted(identities)))

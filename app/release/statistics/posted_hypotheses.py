@@ -1,11 +1,11 @@
 """Hypotheses posted by clients of the statistics table: parsed, checked, and evaluated.
 
-A hypothesis is posted in the exported format: a classifier document with a ``tree``, or a tree
-alone. It is checked against the public schema only.
+A client posts a hypothesis as a document in the JSON format of published classifiers. Its ``tree``
+is required, and its other parts may be missing. It is checked against the public schema only.
 
 A hypothesis is a rule (here a tree) that gives each row one of two outcomes, -1 or +1. The leaves
-of the tree have labels; the hypothesis, or a schema with two labels, says which label is which
-outcome.
+of the tree have labels. The document may name the two labels that count as -1 and +1; otherwise
+they are the two labels of the schema.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class AskedFeature(msgspec.Struct, frozen=True):
 
 
 class AskedDocument(msgspec.Struct, frozen=True):
-    """A posted document with a hypothesis; for a tree, the tree alone suffices.
+    """A posted document with a hypothesis; parts other than the tree may be missing.
 
     A hypothesis is a rule that gives each row one of two outcomes.
     """

@@ -78,11 +78,12 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
             a hypothesis may name two.
         tests: the feature tests of the hypotheses.
         hypotheses: a list of integers for each hypothesis. For trees: test indices in heap order,
-            then leaf labels. For boxes: three integers for each of two intervals, the index of a
-            feature among the tested features, the first rank inside the interval, and the first
-            rank above the interval. The rank of a value is the number of thresholds of its feature
-            that are at most the value. The index after that of the last feature stands for no
-            feature; every row has rank 0 for it.
+            then leaf labels. For boxes: three integers for each of two intervals. The first is the
+            index of a feature among the tested features. The others are the first rank inside the
+            interval and the first rank above it, where the rank of a value is the number of the
+            feature's thresholds that are at most the value. An interval that restricts no feature
+            has the index after that of the last tested feature, and every row has rank 0 for this
+            index.
         counts: for each hypothesis, the noisy number of rows, or persons, to which it gives the
             second outcome.
         row_count: the public number n of rows, or of persons.

@@ -1,7 +1,7 @@
 """The statistics table's public hypothesis class, its parameters, and its one noisy draw.
 
-The class follows from the schema, ``[statistics]`` and the public points. The private rows are used
-only as counts in the cells of this class, and only through the mechanism of
+The class follows from the schema, the section ``[statistics]`` of the configuration, and the public
+points. The private rows are used only as counts in public cells, and only through the mechanism of
 ``app.privacy.multiplicative_weights``. The mechanism goes through all hypotheses in several passes,
 and corrects the table by a noisy count where it differs too much from the rows; the number of these
 corrections is limited.

@@ -37,7 +37,7 @@ def account(settings: Settings) -> Account | None:
 
 
 def accounting_parameter(settings: Settings) -> dict[str, str]:
-    """Return the first entry's parameter for joint accounting; empty if shares are added up."""
+    """Return the first ledger entry's parameter for joint accounting; empty if shares are added."""
     return {ACCOUNTING: JOINT} if settings.accounting == JOINT else {}
 
 
@@ -56,7 +56,7 @@ def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
 
 
 def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Configuration:
-    """Return a configuration with the open release's accounting rule, if it sets none.
+    """Return the configuration, after adding the open release's accounting rule if it has none.
 
     Raises:
         ReleaseMismatchError: the release uses a rule that this version does not know.

@@ -1,7 +1,8 @@
 """The choice of the mechanism that answers queries, for serving and simulation.
 
 The module computes the budget of relabelling and answers, the noise and the mechanism's parameters
-from the settings. Everything here is public.
+from the settings. Everything here is public. A mechanism may have several rules by which it
+decides; the first ledger entry names a release's rule, so that the release keeps it.
 
 The stability table has the probability of an unstable answer for each distance of a query. Its
 privacy proof uses a Renyi order, and splits delta into two parts: one for the Renyi divergence, and
@@ -107,7 +108,10 @@ def _row_of(settings: Settings, calibration: Calibration) -> MechanismRegistrati
 
 
 def rule_parameter(row: MechanismRegistration) -> dict[str, str]:
-    """Return the first entry's parameter for the answering rule; empty if the rule has no name."""
+    """Return the first ledger entry's parameter that names the mechanism's rule.
+
+    The result is empty if the rule has no name.
+    """
     return {} if row.rule is None else {RULE_KEY: row.rule}
 
 
@@ -267,8 +271,8 @@ def answering_parameters(
         budget: the budget of relabelling and answers; None if answers have no share.
         calibration: the noise parameters for this budget; None if ``budget`` is None.
         ensemble_size: the number k of votes on every query.
-        is_checked: whether :func:`is_as_checked` returned true for ``calibration``; then its
-            conditions are not checked again.
+        is_checked: whether :func:`is_as_checked` returned true for ``calibration``; then these
+            noise parameters are not checked again.
 
     Raises:
         InvariantError: the noise parameters do not satisfy the privacy claim, or belong to another
@@ -333,7 +337,7 @@ def check_pieces(settings: Settings, ledger: Ledger) -> None:
 
 
 def check_accounts(state: LedgerState, calibration: Calibration) -> None:
-    """Check that the noise in use keeps the privacy account of each batch of rows.
+    """Check that each batch's budget suffices for its unstable answers with the noise in use.
 
     Raises:
         InvariantError: the budget of a batch is too small for its number of unstable answers with
@@ -363,10 +367,10 @@ def checked_piece(calibration: Calibration) -> dict[str, bytes]:
 
 
 def is_as_checked(settings: Settings, ledger: Ledger) -> bool:
-    """Return whether the stored noise parameters are those whose check the opening recorded.
+    """Return whether the opening recorded a check of the stored noise parameters.
 
-    The result is False if an earlier version of the program recorded no check, or made a check
-    that is not as strict as this version's.
+    The result is False if an earlier version of the program recorded no check, or made a check that
+    is not as strict as this version's.
 
     Raises:
         LedgerCorruptError: a private value is missing or altered, or the noise parameters are not

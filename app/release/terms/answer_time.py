@@ -87,8 +87,8 @@ class AnswerTime:
     """The time of one new answer as measured on this machine; it depends on public values only.
 
     Attributes:
-        seconds: the time from the start of the evaluation until its result may be used, with
-            padding.
+        seconds: the time from the start of the evaluation until its result may be used. If answers
+            are padded, this is a multiple of the padding time.
         evaluation_seconds: the time of all votes, or scores, on one query: the shortest of a few
             measurements.
         ensemble_size: the number k of models.

@@ -2,9 +2,9 @@
 
 The models of built-in learners do the same work for every query, whatever the private rows were. So
 do those of scikit-learn estimators that answer with labels and whose models are all evaluated in
-one computation. The models of any other learner may not, so by default its answer times are padded.
-The wait comes right after the evaluation, before anything that is visible from outside: a commit, a
-log line, a counter of ``GET /budget``, a reply.
+one computation. With any other learner the work may depend on the query and the private rows, so by
+default its answer times are padded. The wait comes right after the evaluation, before anything that
+is visible from outside: a commit, a log line, a counter of ``GET /budget``, a reply.
 """
 
 from __future__ import annotations

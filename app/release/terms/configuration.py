@@ -4,7 +4,8 @@ Settings that this version does not support are refused here, by name, before a 
 a private row is read.
 
 A binary test is a yes-or-no question about one feature. A linear or kernel score of the published
-classifier is a weighted sum of inputs, among which are such tests; it decides the label.
+classifier is a weighted sum of inputs, and decides the label. Some of these inputs are binary
+tests.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ def published_tests(
     Args:
         settings: the whole configuration.
         public_values: m public feature vectors (public points), encoded, shape (m, d); m may be 0.
-        for_trees: whether to choose the tests as for trees: rare categories get no test, and
-            features of which most public points have the same value get further thresholds.
+        for_trees: whether to choose the tests as for trees: rare categories get no test, and a
+            feature gets additional thresholds if most public points have the same value of it.
 
     """
     section = settings.published
@@ -197,7 +198,8 @@ class Configuration:
         hypotheses: the hypothesis class from which a rule for relabelling is drawn, and in which
             the learners search.
         learner: the learner that is trained on each chunk.
-        student: the learner that is trained on the answers, if a student may follow them.
+        student: the learner for a student, a classifier that is trained on the answers; used only
+            if the settings ask for a student.
         charges: the epsilon and delta of every mechanism that has a share.
         bound: the permanent settings that the ledger's first entry records, by name.
         even_if_hopeless: whether the operator opens the release although it would answer almost

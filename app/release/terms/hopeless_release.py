@@ -153,7 +153,7 @@ def refuse_hopeless(
 
 
 def hopeless_parameter(*, is_hopeless: bool) -> dict[str, str]:
-    """Return the first entry's parameter for a release that was opened although hopeless."""
+    """Return the first ledger entry's parameter if a release is opened although hopeless."""
     return {HOPELESS_KEY: HOPELESS_TEXT} if is_hopeless else {}
 
 

@@ -1,7 +1,7 @@
 """The unit of privacy: a row of the source, or a person with all rows.
 
-If ``data.person`` names persons, n is the public number of persons everywhere, and the first ledger
-entry contains n in place of the number of rows.
+The public number n counts rows. If the setting ``data.person`` names a column that identifies
+persons, n counts persons everywhere, also in the first ledger entry.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The public parameters of a release in plain words, each with its formula.
 
 The texts are for people who operate a release and have not read the research papers that
-``docs/algorithms.md`` names. All values are public: the configuration, the mechanism with its
-noise, and the formulas of further figures.
+``docs/algorithms.md`` names. All values are public, for example the settings and the parameters of
+the noise.
 """
 
 from __future__ import annotations

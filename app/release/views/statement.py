@@ -1,8 +1,9 @@
 """The text of a privacy statement, line by line: for registries, and on one page.
 
-Each line has a field of the form that registries of deployments of differential privacy use, a
-value, and a sentence. All values are public: the configuration, the ledger's entries, the noise
-parameters in use, and the report of an audit if one is given.
+There are public registries of deployments of differential privacy, which use a common form. Each
+line of the statement has the name of a field of this form, a value, and a sentence. All values are
+public: the configuration, the ledger's entries, the noise parameters in use, and the report of an
+audit if one is given.
 """
 
 from __future__ import annotations

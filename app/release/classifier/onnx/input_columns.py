@@ -122,8 +122,9 @@ class Columns:
 def between(feature: FeatureDocument, node: NodeDocument | LiteralDocument) -> tuple[float, float]:
     """Return the interval of values that pass a feature test in the ONNX graph; NaN never passes.
 
-    A clipped number is at or above a cut if and only if the number itself is, with two exceptions:
-    every number passes a cut at the lower bound, and no number passes a cut above the upper bound.
+    The graph compares numbers as they are, while predictions with the JSON document first clip them
+    to the feature's bounds. The results are the same, because here every number passes a test whose
+    threshold is the lower bound, and no number passes one whose threshold is above the upper bound.
     """
     if feature.bounds is not None:
         lower, upper = feature.bounds

@@ -1,9 +1,10 @@
 """A published tree, halfspace, score or grid as an ONNX model with the same labels.
 
 The model computes exactly the labels of ``PublishedClassifier.predict``: numbers stay float64 and
-are compared with the exact cuts of the document, and halfspaces and scores are summed in int64. A
-missing number is NaN; a missing string is empty or one of the release's texts for missing values.
-docs/classifier-format.md describes the JSON document and the ONNX model.
+are compared with the exact thresholds in the document, and halfspaces and scores are summed in
+int64. A missing number is NaN; a missing string is empty or another text that the release reads as
+missing, for example ``NA``. docs/classifier-format.md describes the JSON document and the ONNX
+model.
 
 Everything here is public, since the model is computed from a public document.
 

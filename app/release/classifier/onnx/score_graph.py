@@ -1,7 +1,8 @@
 """Integer scores in an ONNX graph: sums over feature tests, cosine features and numbers.
 
-A score is a weighted sum of these inputs. With two classes the sign of the only score decides the
-label, and with more classes the largest score.
+A score is a weighted sum of these inputs. A number is the value of a numeric feature, and a cosine
+feature is the cosine of a random weighted sum of numbers. With two classes the sign of the only
+score decides the label, and with more classes the largest score.
 """
 
 from __future__ import annotations
