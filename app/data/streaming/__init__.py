@@ -15,5 +15,6 @@ processes, so that each process has whole chunks.
 * ``part_counts.py`` has the counts from which trees are trained or drawn.
 * ``engine.py`` has the interface of an engine, which reads and counts parts. ``local_engine.py``
   does it in threads of this process, and ``dask_engine.py`` on the workers of a cluster.
-* ``streamed_rows.py`` has the private rows of a release in the form that an opening release uses.
+* ``streamed_rows.py`` has the object that stands for all private rows of a release, and counts
+  them part by part.
 """
