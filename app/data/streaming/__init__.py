@@ -2,8 +2,8 @@
 
 A part is a file of the source, or a section of a file. The counts and sums that a release needs
 when it opens are computed for each part separately and then added up; the order of the parts has no
-effect. Rows stay in the processes that read the parts: rows are moved at most once, between these
-processes, so that each process has whole chunks.
+effect. Rows stay in the processes that read the parts, and are moved at most once, between these
+processes, so that all rows of a chunk are in one process.
 
 * ``part_summaries.py`` reads a part, packs its rows into bytes, and computes a summary of them.
   ``fingerprint_sums.py`` computes the fingerprint of the rows, as a sum over all rows.

@@ -152,7 +152,7 @@ class DaskEngine:
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Move rows (as bytes) between workers, once, so that each worker has whole chunks.
+        """Move rows between workers, once, so that all rows of a chunk are on one worker.
 
         Args:
             cut: a function that returns some chunks of a part.
