@@ -50,7 +50,7 @@ def quantile_cuts(
         extra: the number of additional cuts, 0 or more.
 
     Returns:
-        Increasing cuts; none if all points have the same value.
+        Increasing cuts; none if there are no points, or if all points have the same value.
 
     """
     values = np.sort(public_column[~np.isnan(public_column)])
@@ -69,8 +69,9 @@ def cuts_of_shared_values(public_column: NDArray[np.float64], *, bins: int) -> t
 
     If the points have at most ``bins`` different values, there is a cut at each of them but the
     smallest. Otherwise each value that more than a fraction ``1 / bins`` of the points share gets a
-    cut, and so does the next value above it; the most frequent value comes first. The rest of the
-    ``bins - 1`` cuts are quantiles of the other points. The smallest value never gets a cut.
+    cut, and so does the next value above it, until there are ``bins - 1`` cuts. The most frequent
+    values get their cuts first. If fewer cuts are made in this way, the rest of the ``bins - 1``
+    cuts are quantiles of the other points. The smallest value never gets a cut.
 
     Args:
         public_column: the feature's values, float64, shape ``(points,)``, NaN for missing values.
@@ -101,7 +102,7 @@ def cuts_of_shared_values(public_column: NDArray[np.float64], *, bins: int) -> t
 def is_spiked(public_column: NDArray[np.float64]) -> bool:
     """Return whether more than half of the public values are equal, but not all.
 
-    Such a feature is called spiked.
+    A feature with such values is called spiked.
     """
     values = np.sort(public_column[~np.isnan(public_column)])
     return len(values) > 0 and bool(values[0] < values[-1]) and bool(_cuts_of_common_value(values))
@@ -131,9 +132,10 @@ def frequent_codes(
     """Return a feature's category codes in order, without the codes of rare categories.
 
     The code of a category is the number that stands for it in encoded values. A category is rare if
-    less than a fraction ``1 / (2 * bins)`` of the public points have it. The rarest categories are
-    left out first, of equally rare ones the last, as long as at most a quarter of the points have a
-    category that is left out. The most frequent category is never left out.
+    less than a fraction ``1 / (2 * bins)`` of the public points have it. Rare categories are left
+    out one by one, starting with the rarest; of two equally rare ones, the one with the larger code
+    is left out first. At most a quarter of the points have a category that is left out. The most
+    frequent category is never left out.
 
     Args:
         public_column: the code of each point's category, float64, shape ``(points,)``, at least
@@ -181,10 +183,10 @@ def public_tests(
     A listed numeric feature has the listed cuts. Any other has its thresholds in the schema or, if
     there are none, ``bins - 1`` equally spaced cuts between its bounds. A listed categorical
     feature has one test for each listed category. Any other has one test for each category, one for
-    any other category and, if the schema has texts for missing values, one for a missing value. If
-    a feature has only one category, the test for any other one is dropped, since it is the opposite
-    of the first. A boolean feature has a test for true and, if the schema has texts for missing
-    values, one for a missing value.
+    a text that is none of the categories and, if the schema has texts for missing values, one for a
+    missing value. If a feature would have only the first two of these tests, the second is dropped,
+    since it is the opposite of the first. A boolean feature has a test for true and, if the schema
+    has texts for missing values, one for a missing value.
 
     Args:
         schema: the public schema.
@@ -207,10 +209,10 @@ def classifier_tests(
 
     They are the tests of :func:`public_tests`, with two exceptions. A numeric feature without a
     list has its cuts at quantiles of the public points (:func:`quantile_cuts`), or equally spaced
-    cuts if all points have the same value; thresholds in the schema are not used. For trees, rare
-    categories have no test; in return, at most as many additional cuts are made for features of
-    which more than half of the points have the same value. So public points never increase the
-    number of tests.
+    cuts if there are no points or all have the same value; thresholds in the schema are not used.
+    For trees, rare categories have no test; in return, at most as many additional cuts are made for
+    features of which more than half of the points have the same value. So there are never more
+    tests than there would be without public points.
 
     Args:
         schema: the public schema.
@@ -244,12 +246,15 @@ def classifier_tests(
 def with_shared_values(
     schema: Schema, *, bins: int, listed: Lists, public_values: NDArray[np.float64]
 ) -> dict[str, Sequence[float | str]]:
-    """Return lists of feature tests, with additional cuts at values that many public points share.
+    """Return lists of cuts or categories, with new ones for values that many public points share.
+
+    Each numeric feature that has no list gets the cuts of :func:`cuts_of_shared_values`, if there
+    are any.
 
     Args:
         schema: the public schema.
         bins: two or more, as for :func:`cuts_of_shared_values`.
-        listed: lists of cuts or categories by feature name, which take precedence.
+        listed: lists of cuts or categories by feature name, which are returned unchanged.
         public_values: feature values of the points, encoded by the public schema, float64, shape
             ``(points, features)``; there may be no points.
 

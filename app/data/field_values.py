@@ -2,8 +2,8 @@
 
 A CSV file contains only text; other sources contain numbers and booleans too. The stored type is
 the choice of the program that wrote the file, and often depends on all rows together. Therefore it
-must not matter: 99, 99.0 and ``Decimal("99.00")`` are the same number, and a number is compared
-with public names by its value.
+must not matter: 99, 99.0 and ``Decimal("99.00")`` are the same number. The names of categories and
+classes in the public schema are called public names; a number is compared with them by its value.
 """
 
 from __future__ import annotations

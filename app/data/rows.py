@@ -27,8 +27,7 @@ class PrivateRows:
         persons: the person of each row; None if every row is a unit of privacy.
         identities: the keyed digest of each row's own identifier, uint8, shape ``(rows, 16)``; None
             if rows have no identifier.
-        fingerprints: the fingerprints that were already computed, each by the secret key used
-            for it.
+        fingerprints: a mapping from secret key to fingerprint, of the fingerprints computed so far.
 
     """
 

@@ -166,8 +166,9 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         learner_params: the keyword arguments of the scikit-learn classifier.
         classifier_learner: the method that learns the published classifier: ``exponential`` (a rule
             drawn by the exponential mechanism), ``linear`` (noisy gradient descent), ``kernel``
-            (noisy gradient descent on random cosine features), ``grid`` (noisy counts of labels in
-            cells), or ``auto`` (one of these methods, chosen by a public rule).
+            (noisy gradient descent with random Fourier features as additional inputs), ``grid``
+            (noisy counts of labels in cells), or ``auto`` (one of these methods, chosen by a public
+            rule).
         wanted: the purpose of the published classifier, ``labels`` or ``ranking``; for ``ranking``,
             ``auto`` chooses a method whose classifier has :meth:`decision_function`.
         calibration: the rule that sets the noise of the stability test, ``profile`` or ``svt``.

@@ -113,7 +113,7 @@ class CategoricalColumn:
     missing: frozenset[str] = NOTHING
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
-        """Return each value as text, a category by its public name; None for a missing value."""
+        """Return each value as text, for a category its name; None for a missing value."""
         reader = column_values.NamedColumn((*self.categories, *sorted(self.missing)))
         given = values.tolist()
         return [

@@ -156,7 +156,9 @@ class MemoryRelease:
         return answers
 
     def publish_if_due(self) -> None:
-        """Charge and draw the published classifier, if it is to answer next and not drawn yet.
+        """Draw the published classifier, after charging its cost, if it is due and not drawn yet.
+
+        It is due if the release's next new answer is to come from it.
 
         Raises:
             ContainedError: the release stopped at an internal failure, of which the error shows

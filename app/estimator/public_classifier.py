@@ -35,8 +35,8 @@ class PublicClassifier:
         learner: the method that learned the classifier: ``exponential``, ``linear``, ``kernel``,
             ``grid`` or ``scored-tree``.
         classes_: the labels, sorted.
-        columns: the public columns of rows to predict.
-        published: the classifier's document, ready to predict.
+        columns: the public description of the columns of rows to predict.
+        published: the classifier itself, which predicts labels of feature vectors.
 
     """
 

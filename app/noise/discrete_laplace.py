@@ -11,8 +11,10 @@ only the leading 64 bits of the uniform number and of the table's entries are co
 64 bits are equal, 64 more bits of both numbers are computed, until they differ. Therefore the
 distribution is exact. No floating-point number is used.
 
-Up to a scale of 512, a draw takes two random 64-bit words and two table look-ups; each further
-digit takes two more of both. The time of a draw hardly depends on the drawn value.
+The base is 1024. At scales up to 512 each geometric variable has one digit, so a draw of ``Y``
+takes two random 64-bit words and two table look-ups. At larger scales the variables have more
+digits, and a draw takes two words and two look-ups for each place. The time of a draw hardly
+depends on the drawn value.
 """
 
 from __future__ import annotations

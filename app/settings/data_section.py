@@ -264,7 +264,7 @@ class DataSettings(Section):
 
     @property
     def unit_count(self) -> int | None:
-        """Return the public number of rows (or persons, if they are named); None if unknown."""
+        """Return the number of rows, or of persons if a column names them; None if unknown."""
         return self.rows if self.person is None else self.persons
 
     def person_column(self, key: bytes) -> PersonColumn | None:
@@ -282,7 +282,7 @@ class DataSettings(Section):
     def id_column(self, key: bytes) -> PersonColumn | None:
         """Return the column that has an identifier of each row; None if there is none.
 
-        Its type is the one of a column that names persons.
+        The identifier of a row is parsed in the same way as the identifier of a person.
 
         Args:
             key: the secret key of the hashes that replace the identifiers.

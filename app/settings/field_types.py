@@ -276,7 +276,7 @@ class Section(BaseModel):
 
 
 def section_of(annotation: object) -> type[Section] | None:
-    """Return the class of a setting if it is a table; None for a plain value."""
+    """Return the class of the table in a setting's type annotation; None for a plain value."""
     for kind in (annotation, *get_args(annotation)):
         if isinstance(kind, type) and issubclass(kind, Section):
             return kind

@@ -1,8 +1,9 @@
 """``[hypotheses]``, ``[learner]``, ``[classifier]``: which rules are learned, and how.
 
 The module also declares ``[student]``, for a model that is trained on released answers, and
-``[statistics]``, for the statistics table: a published table that has, for each rule of a class,
-the number of private rows to which the rule gives its second outcome, with noise.
+``[statistics]``, for the statistics table. This table is published, and each rule in it gives every
+row one of two outcomes. For each rule it has the number of private rows that get the second
+outcome, with noise.
 """
 
 from __future__ import annotations

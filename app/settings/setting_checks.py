@@ -3,8 +3,8 @@
 Each check raises a ``ConfigurationError`` that names the key to change. A configuration that is
 valid, but that this version does not support, is refused when the release opens and not here.
 
-The checks include the rule that public cells are configured exactly for the class ``cells``, and
-the rules on the division of delta.
+The checks include the rules on the division of delta. They also include the rule that public cells
+are configured if, and only if, the class of rules is ``cells``.
 
 A joint privacy account is one budget for three mechanisms together: the answers, the draw of the
 rule that relabels the rows, and the draw of the published classifier.
@@ -213,7 +213,7 @@ def why_sum(
 
 
 def check_joint(needed: str) -> None:
-    """Refuse one joint privacy account if ``needed`` names a condition that is not met."""
+    """Refuse a joint privacy account if ``needed`` names a condition that is not met."""
     if needed:
         raise ConfigurationError("privacy.accounting", f'"joint" takes {needed}')
 
@@ -474,7 +474,7 @@ def check_absent_hypotheses(privacy: PrivacySettings, classifier: ClassifierSett
 def check_predictors(
     section: str, chosen: HypothesesSettings, written: Sequence[str] | None
 ) -> None:
-    """Check that the class ``finite`` lists distinct functions, and that no other class does.
+    """Check that distinct functions are listed for the class of rules ``finite``, and no other.
 
     Args:
         section: the name of the section, ``hypotheses`` or ``classifier``.

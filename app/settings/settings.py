@@ -235,7 +235,7 @@ class Settings(Section):
 
     @property
     def names_bins(self) -> bool:
-        """Whether ``bins``, the number of intervals per feature, is configured for classifiers."""
+        """Whether ``bins``, the number of intervals per feature, is set for the classifier."""
         return self.classifier.bins is not None or "bins" in self.hypotheses.model_fields_set
 
     @property

@@ -2,8 +2,8 @@
 
 The rows are read in the same way as when a release opens (:mod:`app.data.sources.sources`), but a
 field or a row that does not fit is counted and not refused. The report depends on private rows, so
-it is for the operator's terminal. It names columns, public names and row numbers, and contains no
-value of a row.
+it is for the operator's terminal. It contains the names of columns, the names of categories and
+classes in the schema, and row numbers, but no value of a row.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Finding:
         problem: a phrase that describes the problem without a private value.
         row_count: the number of rows with the problem; None for a problem of a whole column.
         first_row: the number of the first row with the problem; rows are numbered from 1.
-        names: the public names to which values with the problem are similar.
+        names: the names of categories or classes to which values with the problem are similar.
 
     """
 
@@ -304,11 +304,11 @@ class _Source:
 
 
 def further_complaints(report: SourceReport, first: str) -> tuple[str, ...]:
-    """Return a few further reasons to refuse the rows, one line per column, without counts.
+    """Return a few reasons to refuse the rows, in addition to the first; one line per column.
 
     Args:
         report: the report on the source.
-        first: the reason that is already known, which is left out.
+        first: the first reason, which is already known.
 
     """
     lines: dict[str | None, str] = {}

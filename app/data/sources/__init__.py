@@ -13,5 +13,5 @@
   one row for each record.
 * ``row_blocks.py`` collects blocks from any reader into arrays, and refuses rows that do not fit.
 * ``column_values.py`` validates and encodes the values of one column. For messages it finds the
-  public name from which a text differs only in blanks, capitals or dashes.
+  category or class from whose name a text differs only in blanks, capitals or dashes.
 """

@@ -5,7 +5,8 @@ defines the encoding of every field. Many fields are parsed together only if the
 as that of ``read``. This is done for texts, of which each distinct one is parsed once and
 remembered, and for numbers of a numeric feature. The memory for remembered texts is bounded.
 
-A text that is none of a feature's categories counts as the category *other*.
+A text that is none of a feature's categories counts as the category *other*. The names of
+columns, categories and classes in the public schema are called *public names*.
 """
 
 from __future__ import annotations

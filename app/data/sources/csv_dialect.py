@@ -1,8 +1,8 @@
 """The dialect of a CSV file: its separator, its decimal separator and its text encoding.
 
 If the header of a file lacks columns of the schema, the module tries other dialects, so that the
-error can propose the setting that is probably wrong. The error names settings and public names
-only, because the first line of a file without a header is a private row.
+error can propose the setting that is probably wrong. The error names only settings and the columns
+of the schema, because the first line of a file without a header is a private row.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Header:
         The result is None if no setting seems wrong.
 
         Args:
-            wanted: the public names of columns.
+            wanted: the names of the columns that the file should have.
             form: the format string in which the message shows a setting and its value: as in the
                 configuration, or as an option of the command line.
 

@@ -56,7 +56,8 @@ class CsvRecords:
         """Yield the file's lines with their line ends; bytes that are not UTF-8 are escaped.
 
         Raises:
-            Exception: the error that ``read`` raised, after all complete lines before the error.
+            Exception: an error of the function that reads the file; all complete lines before it
+                are yielded first.
 
         """
         while True:
@@ -84,7 +85,8 @@ class CsvRecords:
         """Return the next few megabytes of whole records without consuming them; none at the end.
 
         Raises:
-            Exception: the error that ``read`` raised, after all whole records before the error.
+            Exception: an error of the function that reads the file; all whole records before it
+                are returned first.
 
         """
         wanted = BLOCK_BYTES

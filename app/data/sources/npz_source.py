@@ -52,7 +52,8 @@ def open_npz(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
         columns: the needed columns.
 
     Raises:
-        DataError: the file cannot be opened, or an array is not a column of rows.
+        DataError: the file cannot be opened, or an array is not valid, for example
+            not one-dimensional.
 
     """
     with ExitStack() as stack:

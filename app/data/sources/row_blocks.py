@@ -54,8 +54,8 @@ class Block:
     Attributes:
         columns: the fields of each needed column, in the order of the columns; secret.
         part: the name of the part of the source that contains the rows; empty if there is only one.
-        rows_refused: the number of rows between the previous block and this one that have too many
-            or too few fields, of which the caller was informed.
+        rows_refused: the number of rows with too many or too few fields between the previous block
+            and this one. The block does not contain them.
 
     """
 

@@ -343,7 +343,7 @@ def _unreadable(path: str, error: Exception) -> DataError:
 
 
 def store_errors(source: str) -> tuple[type[Exception], ...]:
-    """Return the error classes that reading a source may raise, including its library's."""
+    """Return the classes of all errors that may be raised when a source is read."""
     scheme = store_scheme(source)
     found: list[type[Exception]] = [OSError, ValueError]
     for name in () if scheme is None else STORES[scheme].errors:

@@ -2,8 +2,8 @@
 
 A part is a file of the source, or a section of a file. The counts and sums that a release needs
 when it opens are computed for each part separately and then added up; the order of the parts has no
-effect. Rows stay in the processes that read the parts: rows are moved at most once, between these
-processes, so that each process has whole chunks.
+effect. Rows stay in the processes that read the parts, and are moved at most once, between these
+processes, so that all rows of a chunk are in one process.
 
 * ``part_summaries.py`` reads a part, packs its rows into bytes, and computes a summary of them.
   ``fingerprint_sums.py`` computes the fingerprint of the rows, as a sum over all rows.
@@ -15,5 +15,6 @@ processes, so that each process has whole chunks.
 * ``part_counts.py`` has the counts from which trees are trained or drawn.
 * ``engine.py`` has the interface of an engine, which reads and counts parts. ``local_engine.py``
   does it in threads of this process, and ``dask_engine.py`` on the workers of a cluster.
-* ``streamed_rows.py`` has the private rows of a release in the form that an opening release uses.
+* ``streamed_rows.py`` has the object that stands for all private rows of a release, and counts
+  them part by part.
 """

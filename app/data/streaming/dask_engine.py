@@ -79,7 +79,7 @@ class DaskEngine:
         return Held(cast("list[PartT]", futures))
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
-        """Join the parts of the rows that each worker has in memory to one part.
+        """Join, on each worker, the parts of the rows in its memory, so that it has one part.
 
         Args:
             join: a function that joins several parts.
@@ -152,7 +152,7 @@ class DaskEngine:
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Move packed rows between workers, once, so that each worker has whole chunks.
+        """Move rows between workers, once, so that all rows of a chunk are on one worker.
 
         Args:
             cut: a function that returns some chunks of a part.

@@ -119,7 +119,7 @@ class Engine(Protocol):
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Return the rows divided into new parts, each of which has whole chunks.
+        """Return the rows divided into new parts, with all rows of a chunk in one part.
 
         Args:
             cut: a function that returns some chunks of a part.

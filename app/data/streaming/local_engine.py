@@ -115,7 +115,7 @@ class LocalEngine:
         held: Held[PartT],
         size: int,
     ) -> tuple[Held[PartT], list[slice]]:
-        """Return the only part of the rows unchanged, since it has all rows, and so whole chunks.
+        """Return the only part unchanged, since it has all rows of every chunk.
 
         Args:
             cut: not used.

@@ -116,7 +116,7 @@ class LabelCounts:
     """Counts of rows by label and by the feature tests that they pass, from which a tree is drawn.
 
     Attributes:
-        coding: the encoding of each feature value by an integer code, made from the tests.
+        coding: the encoding of each feature value by an integer code, made from the feature tests.
         class_count: the number of labels.
         depth: the depth of the trees.
         unit_count: the number u of units in a row of weight 1; 1 if rows have no weights.
@@ -174,7 +174,7 @@ class Tallying:
     unit_count: int = 1
 
     def of(self, part: PackedRows) -> Tally:
-        """Return the weighted sum of the function over the rows of one part.
+        """Return the weighted sum of this object's function of a row, over the rows of one part.
 
         The weight of a row is an integer, in units of ``1 / unit_count``.
         """
@@ -321,7 +321,9 @@ class VectorReading:
 
 @dataclass(frozen=True, slots=True)
 class VectorSum:
-    """The sum over all rows of a function of a row's vector, label and person's number of rows.
+    """The sum, over all rows, of a given function of a row's integer vector and label.
+
+    If a column names persons, the function also depends on the number of rows of the row's person.
 
     Attributes:
         total: returns the sum of the function over some rows, as integers.
@@ -331,7 +333,7 @@ class VectorSum:
     total: TotalOfVectors
 
     def of(self, part: Vectors) -> NDArray[np.int64]:
-        """Return the sum of the function over the rows of one part."""
+        """Return the sum of this object's function of a row, over the rows of one part."""
         persons = part.persons
         row_counts = None if persons is None else persons.row_counts(slice(None))
         return self.total(part.vectors, part.labels, row_counts)
@@ -348,7 +350,7 @@ class VectorSum:
 def draw_counting(
     searched: HypothesisClass, coding: RowCodes, unit_count: int = 1
 ) -> LabelCounts | Tallying | None:
-    """Return the count from which a hypothesis of a class is drawn; None if the rows are needed.
+    """Return the count from which a hypothesis is drawn; None if no count is enough for the draw.
 
     Args:
         searched: the hypothesis class.
@@ -367,12 +369,12 @@ def draw_counting(
 
 @dataclass(frozen=True, slots=True)
 class PlacedCodes:
-    """A sequence of packed rows; a slice is encoded for a hypothesis class when it is taken.
+    """A sequence of rows as bytes; a slice is encoded for a hypothesis class when it is taken.
 
     Attributes:
-        placed: packed rows, sorted by chunk.
+        placed: rows as bytes, sorted by chunk, which include the rows of the sequence.
         coding: the encoding of rows as bytes.
-        first: the index of the first row among the packed rows.
+        first: the index in ``placed`` of the first row of the sequence.
         count: the number of rows.
 
     """

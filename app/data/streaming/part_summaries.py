@@ -59,11 +59,11 @@ class Summary:
 
     @property
     def row_count(self) -> int:
-        """The number of rows in all these parts of the source together."""
+        """The number of rows of all summarised parts together."""
         return sum(self.row_counts.values())
 
     def merged(self, other: Summary) -> Summary:
-        """Return the joint summary of these parts of the rows and other parts."""
+        """Return one summary for the parts of this summary and of another one."""
         return Summary(
             {**self.row_counts, **other.row_counts},
             (self.row_sum + other.row_sum) % MODULUS,

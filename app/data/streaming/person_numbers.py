@@ -1,4 +1,4 @@
-"""The persons of rows that are read in parts: keyed digests, numbers and numbers of rows.
+"""The persons of rows that are read in parts: each person gets a number, and rows are counted.
 
 The rows of a person may be in several parts (files of the source, or sections of files). Each part
 is summarised by the distinct digests of its persons, and the number of rows of each. The summaries
@@ -122,7 +122,7 @@ class NumberedPersons:
         return len(self.row_counts)
 
     def of_parts(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Return for each part the numbers of its persons, and their numbers of rows.
+        """Return for each part the numbers of its persons, and how many rows each of them has.
 
         The rows of a person are counted in all parts together.
         """
