@@ -12,7 +12,7 @@ table), from which it answers questions about rules, called hypotheses.
     ConclaveError
     ├── ConfigurationError          operator: bad configuration or data, exit 2
     │   ├── DataError               a private source that does not fit the schema
-    │   ├── HeadFileError           older than the note of its newest entry, or a bad note
+    │   ├── HeadFileError           a ledger older than the note of its newest entry, or a bad note
     │   ├── NoLedgerError           the ledger to be read does not exist
     │   └── ReleaseMismatchError    the ledger contains another release
     │       └── UnknownRowsError    the private rows differ, or were read differently
