@@ -12,7 +12,7 @@ table), from which it answers questions about rules, called hypotheses.
     ConclaveError
     ├── ConfigurationError          operator: bad configuration or data, exit 2
     │   ├── DataError               a private source that does not fit the schema
-    │   ├── HeadFileError           the ledger is older than its head file, or the file is bad
+    │   ├── HeadFileError           a ledger older than the note of its newest entry, or a bad note
     │   ├── NoLedgerError           the ledger to be read does not exist
     │   └── ReleaseMismatchError    the ledger contains another release
     │       └── UnknownRowsError    the private rows differ, or were read differently
@@ -62,7 +62,7 @@ class ConfigurationError(ConclaveError):
         problem: a text on the error and its remedy, without any private value.
 
     Attributes:
-        others: a few further errors, one line each.
+        others: a few other errors in the same rows, one line each.
 
     """
 
@@ -282,7 +282,7 @@ class LedgerCorruptError(IntegrityError):
 
 
 class UncountedDrawsError(IntegrityError):
-    """An answer was drawn, so that budget is spent, and can no longer be recorded.
+    """A drawn answer, which has spent budget, can no longer be recorded in the ledger.
 
     The commit of the answer failed, and another server of the same ledger answered meanwhile.
     """

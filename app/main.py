@@ -413,7 +413,7 @@ def ticker_of(release: Release, noise: NoiseSource, clock: Callable[[], float]) 
 def forwarding_of(answerer: QueryAnswerer, noise: NoiseSource) -> Forwarding | None:
     """Return the object that sends queries to the leader, one server that commits for all servers.
 
-    The result is None if every server of the ledger decides its own queries. A growing release has
+    The result is None if every server of the ledger answers its own queries. A growing release has
     no leader, because the generations that vote may change in the middle of a batch of queries.
     """
     if isinstance(answerer, LivingAnswerer):
@@ -724,8 +724,8 @@ def learn_from_settings(
             the ledger records this choice.
 
     Raises:
-        ConfigurationError: the configuration, the data or the points are invalid, or the ledger
-            belongs to another release.
+        ConfigurationError: the configuration, the data or the public points are invalid, or the
+            ledger belongs to another release.
         VerificationError: a classifier is published already.
         IntegrityError: the ledger was altered.
         ContainedError: an unexpected failure; the error's text is fixed.
@@ -785,8 +785,8 @@ def statistics_from_settings(
             the ledger records this choice.
 
     Raises:
-        ConfigurationError: the configuration, the data or the points are invalid, or the ledger
-            belongs to another release.
+        ConfigurationError: the configuration, the data or the public points are invalid, or the
+            ledger belongs to another release.
         RequestError: a rule does not fit the schema, or the table does not contain it.
         VerificationError: the table may not be drawn now.
         IntegrityError: the ledger was altered.

@@ -1,8 +1,9 @@
 """``conclave verify``: recompute the state of a ledger from its first entry.
 
-The noise table of a release has the probability of an unstable answer at each distance. With the
-calibration ``certified`` the ledger also has a certificate for this table: stored numbers from
-which the command checks that answers by the table keep the privacy promise.
+The noise table of a release has the probability of an unstable answer at each distance (the number
+of votes that may change without a change of the winning label). If the setting
+``privacy.calibration`` is ``certified``, the ledger also has a certificate for this table: stored
+numbers from which the command checks that answers by the table keep the privacy promise.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Api:
         slot: the container of the service that answers queries; empty until the release is open.
         limits: the maxima of the HTTP layer.
         observe: a function that is called before and after the checks of each query's features.
-        refusals: the number of refused requests and lines, by the error's short name (slug).
+        refusals: the number of refused requests and stream lines, by the error's short name (slug).
         meter: the counters of requests in progress and of open streams.
         streams: the number of open streams of each API key.
         watching: the options by which requests are recorded for operators.

@@ -126,7 +126,8 @@ def audit_releases(
         pairs: the pairs of neighbouring data sets; None for all pairs that fit the mechanism.
 
     Returns:
-        The report; None for calibration ``paper``, which would need too many rows.
+        The report; None for calibration ``paper`` (noise by published formulas), which would need
+        too many rows.
 
     Raises:
         ConclaveError: the reason why a release could not open.

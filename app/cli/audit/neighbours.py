@@ -1,10 +1,10 @@
 """Neighbouring data sets for an audit over HTTP, generated for the configured mechanism.
 
 The operator's rows are never read. The audited release has the configured privacy promise,
-calibration, classes and behaviour after the last answer. Its rows are generated, one per chunk, and
-each row has one number as its feature. There are so few rows that one record has a large effect on
-the answers. Each model votes for the label of its only row on every query, so that one record
-determines one vote.
+calibration (rule that sets the noise), classes and behaviour after the last answer. Its rows are
+generated, one per chunk, and each row has one number as its feature. There are so few rows that one
+record has a large effect on the answers. Each model votes for the label of its only row on every
+query, so that one record determines one vote.
 
 If the unit of privacy is a person, every person has one row, except the person who differs between
 the data sets, who has :data:`~app.auditing.hypothesis_draws.ROWS_OF_A_PERSON` rows in one or in
@@ -71,7 +71,7 @@ class Neighbours:
         votes: the number k of models, which is also the number of chunks.
         rows: the rows of each data set, equally many in both; if the unit of privacy is a person,
             one row of each person.
-        questions: the number of distinct vectors to query before the first restart.
+        questions: the number of distinct vectors to query before the server is first restarted.
         copies: the number of copies of the first row, which is the row that differs, in each data
             set; it exceeds 1 only if the unit of privacy is a person.
 
@@ -107,7 +107,8 @@ def audited_claim(settings: Settings) -> Claim:
 def neighbours(settings: Settings) -> tuple[Neighbours, ...]:
     """Return the pairs of neighbouring data sets that reveal most about the configured mechanism.
 
-    For the calibration ``paper`` no pair is returned, because its chunks need too many rows.
+    For the calibration ``paper`` (noise by published formulas) no pair is returned, because its
+    chunks need too many rows.
 
     Raises:
         ConfigurationError: no parameters fit the budget.

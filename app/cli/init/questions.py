@@ -1,4 +1,4 @@
-"""Questions to the operator for public facts about the table that no file contains.
+"""Questions to the operator for public facts about the table of records that no file contains.
 
 The questions are put by a function that is passed in, so that this module does not depend on the
 terminal. An invalid answer is refused with the reason, and the question is repeated.
@@ -122,7 +122,7 @@ def asked_rows(terminal: Terminal) -> int | None:
 
 
 def asked_columns(terminal: Terminal, columns: Sequence[Column]) -> list[Column]:
-    """Return the table's columns, each with a typed description or marked as left out."""
+    """Return the columns, each with the description that the operator typed or as left out."""
     if not all(column.is_described for column in columns):
         terminal.tell(PUBLIC_ONLY)
         terminal.tell(HOW_TO_DESCRIBE)
@@ -135,7 +135,7 @@ def asked_columns(terminal: Terminal, columns: Sequence[Column]) -> list[Column]
 
 
 def typed_column(column: Column, text: str) -> Column:
-    """Return a column from its typed description: ``0..120``, ``north|south``, or nothing.
+    """Return a column as the operator described it: ``0..120``, ``north|south``, or nothing.
 
     Args:
         column: the column as far as it is known.

@@ -3,8 +3,8 @@
 The command has three forms. It plans the release of a configuration file; or it prints the
 parameters and numbers of rows that theorems of Nandi and Bassily (2020) and of Bassily, Thakkar and
 Thakurta (2018) require (``docs/algorithms.md``); or it prints the table with the probability of an
-unstable answer at each distance, for given epsilon, delta and cutoff T
-(``app/privacy/stability/proof.md``).
+unstable answer at each distance (the number of votes that may change without a change of the
+winning label), for given epsilon, delta and cutoff T (``app/privacy/stability/proof.md``).
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class Found(Protocol):
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
-        """Maximum numbers of new and of unstable answers; None for no maximum."""
+        """The key's or token's limits on new answers and on unstable answers; None for no limit."""
 
     @property
     def asker(self) -> Asker:
@@ -208,7 +208,7 @@ class Access:
     def identify_by_key(
         self, headers: Headers, needed: Role, *, writes: bool
     ) -> Caller | str | None:
-        """Return the sender of a request by its API key, or the text of a token still to check."""
+        """Return the sender of a request by its API key, or a token's text for later checks."""
         scheme, credentials = _authorization(headers)
         if self.loopback_only and not _is_loopback_host(headers.get("host", "")):
             raise MisdirectedRequestError(MISDIRECTED)

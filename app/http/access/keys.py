@@ -3,7 +3,8 @@
 An API key has 256 random bits, so it cannot be found from its SHA-256 hash by trying keys. The file
 of keys contains the hash and never the key itself.
 
-A key may have limits on its answers. In a release with scores, the limit of unstable answers counts
+A key may have a limit on its new answers and one on its new unstable answers; recorded answers that
+are given again are not counted. In a release with scores, the limit of unstable answers counts
 failed stability tests (noisy tests of whether enough models agree); an answer takes up to two.
 
 The file is TOML with a ``[[keys]]`` table for each key. It is always read and written as a whole,
@@ -105,7 +106,7 @@ class FoundKey(NamedTuple):
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
-        """Maximum numbers of new and of unstable answers; None for no maximum."""
+        """The key's limits on new answers and on unstable answers; None for no limit."""
         return self.key.limit, self.key.unstable_limit
 
 

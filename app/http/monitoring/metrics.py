@@ -53,11 +53,11 @@ class Facts:
     Attributes:
         state: the server's state: opening, open, draining or stopped.
         meter: this process's counters of requests.
-        refusals: the number of requests and lines that this process refused, by the error's short
-            name.
+        refusals: the number of requests, and of lines of streams, that this process refused, by
+            the error's short name.
         budget: the body of ``GET /budget``; None unless the release is open.
-        noted_sequence: the number of the ledger entry that the head file records; None without a
-            head file.
+        noted_sequence: the number of the newest ledger entry according to the head file, a note
+            that the server keeps outside the ledger; None without a head file.
         workload: the queries that wait for an answer, with counters of those answered; None
             unless the release is open.
         key_answers: the number of new answers of each API key, by its name; empty unless an

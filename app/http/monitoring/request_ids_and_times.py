@@ -140,7 +140,7 @@ class RequestMeter:
 
     Attributes:
         in_flight: the number of requests whose reply has not begun.
-        streams: the number of open streams, by kind.
+        streams: the number of open streams, by kind: of queries, or of events.
         started: the time when the process began to serve, in whole seconds since 1970.
 
     """

@@ -182,7 +182,7 @@ def open_tracing(settings: TelemetrySettings, secret: Callable[[int], bytes]) ->
 
 
 def observing(first: Observer, tracing: Tracing | None) -> Observer:
-    """Return a function for each step of a batch: it calls ``first``, then records trace spans."""
+    """Return a function, called at each step of a batch, that calls ``first`` and records spans."""
     if tracing is None:
         return first
 

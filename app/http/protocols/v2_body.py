@@ -1,7 +1,8 @@
 """Parsing of an inference request, from bytes to validated rows, before any charge.
 
-The requests are those of the Open Inference Protocol. A body is JSON, after which it may have a
-binary part with the values of some tensors.
+The requests are those of the Open Inference Protocol, in which the release is a model with inputs
+(the features) and outputs. A body is JSON, after which it may have a binary part with the values of
+some tensors.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class PlainInferences(PlainQueries):
     def parse(
         self, service: ConclaveService, admitted: Admitted, body: bytes, asker: Asker | None
     ) -> tuple[Queries, object] | None:
-        """Return the single query in a body with the parsed request; None for several rows.
+        """Return the single query in a body with the parsed request; None for other requests.
 
         Raises:
             RequestError: the request is refused, as by the ordinary route.

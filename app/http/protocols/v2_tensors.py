@@ -1,6 +1,8 @@
 """Input and output tensors of the Open Inference Protocol, in JSON and in binary.
 
-A body is JSON, after which it may have a binary part with the values of some tensors.
+In this protocol the release is a model. Its inputs are the features; its outputs are ``label``,
+``stable`` (a boolean) and ``query_id`` (the answer's number). A body is JSON, after which it may
+have a binary part with the values of some tensors.
 """
 
 from __future__ import annotations
@@ -118,7 +120,7 @@ def read_rows(
 
 
 def output_values(name: str, answers: Sequence[Answer | None]) -> Values:
-    """Return the values of an output tensor; rows without an answer have "", false or 0."""
+    """Return the values of one output; a row without an answer has "", false or 0, by its type."""
     if name == LABEL:
         return ["" if each is None else each.label or "" for each in answers]
     if name == STABLE:

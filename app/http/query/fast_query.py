@@ -67,7 +67,7 @@ class Asked:
         caller: the sender of the query; None on a server without API keys.
         started: the time when the request arrived, on a monotonic clock; 0 if times are not
             counted.
-        form: the form of the reply, if it depends on the request.
+        form: the parsed request, if the form of the reply depends on the request; else None.
         queries: the query, once it waits for the writer.
 
     """
@@ -103,7 +103,10 @@ class PlainQueries:
     def parse(
         self, service: ConclaveService, admitted: Admitted, body: bytes, asker: Asker | None
     ) -> tuple[Queries, object] | None:
-        """Return the single query in a body, and the form of its reply; None for other bodies.
+        """Return the single query in a body; None for a body with several rows.
+
+        The second item of the result is the parsed request if the form of the reply depends on it,
+        and otherwise None.
 
         Raises:
             RequestError: the request is refused, as by the ordinary route.
@@ -174,7 +177,7 @@ class PlainQueries:
         return True
 
     def settle(self, exchange: Exchange, result: object) -> None:
-        """Send the reply to a query, given the decision on it."""
+        """Send the reply to a query after the writer has answered or refused it."""
         asked: Asked = exchange.kept
         if isinstance(result, Decided) and asked.queries is not None:
             try:

@@ -39,7 +39,7 @@ class LineCutter:
         self._skipping = False
 
     def feed(self, chunk: bytes) -> list[Line]:
-        """Return the lines that end within ``chunk``, including bytes received before."""
+        """Return the lines that end in ``chunk``; the first may have begun in an earlier chunk."""
         first, *others = chunk.split(b"\n")
         self._append(first)
         if not others:
@@ -77,9 +77,8 @@ ItemT = TypeVar("ItemT", bound="Sized")
 class Channel(Generic[ItemT]):
     """A queue of limited length between a producer and a consumer task.
 
-    The length of the queue is the number of bytes of its items. An item is accepted if the bytes
-    before it are below the limit, so that an item larger than the limit is accepted when the queue
-    is empty.
+    The length of the queue is the number of bytes of its items. An item is accepted whenever
+    this length is below the limit, so an empty queue accepts an item of any size.
     """
 
     def __init__(self, *, bytes_max: int) -> None:

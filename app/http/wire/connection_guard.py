@@ -200,7 +200,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Send a problem body as the reply to malformed HTTP."""
+        """Reply to malformed HTTP with a JSON body that describes the error."""
         del msg
         if not self._is_cut:
             self._cut(MalformedRequestError(MALFORMED))

@@ -96,7 +96,7 @@ class PlainRoute(Protocol):
         """Start to answer a request; return False if the web framework must handle it."""
 
     def settle(self, exchange: Exchange, result: object) -> None:
-        """Send the reply to a request, given the result: the decision on a query, or an error."""
+        """Send the reply to a request, given its result: an answer, or an error."""
 
 
 class _Nobody:

@@ -2,6 +2,9 @@
 
 In a release with scores, an answer is one of the equal intervals (bins) into which the scores are
 divided, and a query takes up to two stability tests (noisy tests of whether enough models agree).
+
+A hypothesis is a rule that gives each row one of two labels. Its mean outcome over the rows counts
+the first label as -1 and the second as 1.
 """
 
 from __future__ import annotations
@@ -80,10 +83,10 @@ class Statistics:
     """Mean outcomes of hypotheses over the private rows, in the order of the hypotheses.
 
     Attributes:
-        values: the mean outcome of each hypothesis, from -1 (the first class for every row) to 1
-            (the second class for every row).
-        fractions: the fraction of the rows that each hypothesis labels as the second class.
-        alpha: the largest error of a value.
+        values: the mean outcome of each hypothesis, from -1 (the first label for every row) to 1
+            (the second label for every row).
+        fractions: the fraction of the rows to which each hypothesis gives the second label.
+        alpha: the largest error of the values, except with probability beta.
         beta: the probability that the error of some value exceeds alpha.
 
     """
@@ -146,13 +149,13 @@ class Cost(TypedDict):
 
 
 class Share(Cost):
-    """The epsilon and delta that one mechanism is charged, or has reserved."""
+    """The epsilon and delta that are charged to one mechanism or reserved for it."""
 
     mechanism: str
 
 
 class Composed(Cost):
-    """The joint privacy promise of all releases in a database."""
+    """The joint privacy promise of all releases whose entries are in one database."""
 
     releases: int
 

@@ -193,7 +193,7 @@ class Client:
         yield from window.rest()
 
     def schema(self) -> Schema:
-        """Return the public schema: features in order, labels, and texts for missing values."""
+        """Return the public schema: features in order, labels, and texts that mean "missing"."""
         return read_schema(self._content(Call(path="schema")))
 
     def budget(self) -> Budget:
@@ -339,7 +339,7 @@ class AsyncClient:
             yield reply
 
     async def schema(self) -> Schema:
-        """Return the public schema: features in order, labels, and texts for missing values."""
+        """Return the public schema: features in order, labels, and texts that mean "missing"."""
         return read_schema(await self._content(Call(path="schema")))
 
     async def budget(self) -> Budget:

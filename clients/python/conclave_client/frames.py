@@ -49,7 +49,7 @@ class MissingTokens:
 
     @classmethod
     def of(cls, missing: Iterable[str]) -> MissingTokens:
-        """Return the given texts for missing values, with the empty text added."""
+        """Return the texts that stand for a missing value: the given ones and the empty text."""
         texts = frozenset(missing)
         spelled = [float(each) for each in texts if NUMBER.fullmatch(each.strip(" \t"))]
         return cls(texts | {""}, tuple(filter(math.isfinite, spelled)))

@@ -1,4 +1,4 @@
-"""HTTP requests of both clients as bytes, and the parsing of replies.
+"""HTTP requests of the blocking and the asyncio client as bytes, and the parsing of replies.
 
 Statistics are the mean outcomes of hypotheses over the private rows. A hypothesis is a rule with
 two outcomes, of which the mean counts the first as -1 and the second as 1.

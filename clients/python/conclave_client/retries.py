@@ -96,7 +96,7 @@ class Attempts:
         return self._failures < self._retries.attempts_max
 
     def begin_anew(self) -> None:
-        """Count attempts from the beginning, since the last one brought a reply."""
+        """Set the count of failed attempts to zero, since the last attempt brought a reply."""
         self._failures = 0
 
 
@@ -168,7 +168,7 @@ class Window:
             return None
 
     def rest(self) -> list[Reply]:
-        """Return the remaining replies, including refusals after the last attempt."""
+        """Return the replies not returned so far, including refusals that get no other attempt."""
         left = [reply for reply in self._replies[self._given_count :] if reply is not None]
         self._given_count = len(self._replies)
         return left

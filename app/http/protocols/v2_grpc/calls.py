@@ -3,6 +3,9 @@
 A gRPC call is an HTTP/2 POST request: its method is the path, and its metadata are the headers. So
 the API key, role, limits, request id, trace, counts and refusals of a call are the same as those of
 an HTTP route; the reply has a gRPC status code in place of an HTTP status.
+
+In this protocol the release is a model, whose name is the release's name. Its inputs are the
+features; its outputs are the label, whether the answer is stable, and the answer's number.
 """
 
 from __future__ import annotations
@@ -141,7 +144,7 @@ async def model_metadata_of(api: Api, call: Request) -> CallReply:
 
 
 async def infer(api: Api, call: Request) -> CallReply:
-    """Validate all rows of a batch; return their answers, which are committed first."""
+    """Validate all rows of a batch; return their answers once they are committed to the ledger."""
     request = read_message("ModelInferRequest", call.scope[MESSAGE])
     service = service_of_model(api, request.model_name)
     key = idempotency_key(call.headers)
