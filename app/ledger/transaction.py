@@ -220,8 +220,7 @@ class Transaction:
     ) -> Head:
         """Append one entry for new answers that are given as columns of equal length.
 
-        The effect is that of :meth:`record_answers`; the columns have the values of
-        :class:`AnswerRow`.
+        The effect is that of :meth:`record_answers`; the columns have the values of its ``rows``.
 
         Args:
             vector_digests: the keyed digest of each vector, or of its cell, 32 bytes.
@@ -299,7 +298,7 @@ class Transaction:
         )
 
     def asked_after(self, number: int) -> list[AskedVector]:
-        """Return the committed query vectors after a number, in the order of the queries.
+        """Return the committed query vectors with numbers above ``number``, in order.
 
         Raises:
             LedgerCorruptError: stored vectors are missing or altered.
@@ -448,7 +447,7 @@ class Transaction:
         del self._unbound[name]
 
     def beside(self, prefix: str) -> dict[str, bytes]:
-        """Return private values without a ledger entry whose names begin with a prefix.
+        """Return the private values outside the ledger's entries whose names begin with a prefix.
 
         Raises:
             LedgerCorruptError: a value is altered.
