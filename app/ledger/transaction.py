@@ -274,10 +274,11 @@ class Transaction:
         return self._image
 
     def record_asked(self, vectors: Sequence[AskedVector]) -> Head:
-        """Append one entry for queried vectors with their cell's answer, and store them.
+        """Append one entry for queried vectors that got the recorded answer of their cell.
 
         Args:
-            vectors: at least one vector with its answer, none of them recorded before.
+            vectors: at least one vector, which is also stored, with its answer's number; none is
+                recorded yet.
 
         Raises:
             InvariantError: the vectors may not follow the earlier ones.

@@ -70,8 +70,8 @@ class OpenDatabase:
         is_shared: whether other servers may write to the database too.
         turn_to_draw: a function that holds a lock for a ``with`` block, in which a release's
             classifier or statistics table is drawn. No other process can draw meanwhile. The
-            argument is the release's number; the value of the block is a function that returns
-            whether the lock is still held.
+            argument is the release's number; the block gets a function that returns whether the
+            lock is still held.
         file: the path of the database's file; None if the database is on a server.
         messaging: the engine for messages between servers; None for a file.
 

@@ -493,11 +493,11 @@ class ReleaseClosed(Event, frozen=True):
 
 
 class ReleaseMoved(Event, frozen=True):
-    """The ledger entry that moves a release to the one database that may continue it.
+    """The ledger entry that moves a release to a new database, which alone may continue it.
 
     Attributes:
-        place: the location of this database as shown to operators, without user and password.
-        transfer: the keyed digest of a secret that only this database has.
+        place: the location of the new database as shown to operators, without user and password.
+        transfer: the keyed digest of a secret that only the new database has.
 
     """
 
