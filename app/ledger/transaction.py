@@ -277,8 +277,8 @@ class Transaction:
         """Append one entry for queried vectors that got the recorded answer of their cell.
 
         Args:
-            vectors: at least one vector, which is also stored, with its answer's number; none is
-                recorded yet.
+            vectors: at least one vector with the number of its answer, none recorded before; they
+                are stored too.
 
         Raises:
             InvariantError: the vectors may not follow the earlier ones.
