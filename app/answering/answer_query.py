@@ -106,7 +106,7 @@ class Undelivered(NamedTuple):
 
     @property
     def may_be_recorded(self) -> bool:
-        """Whether the last transaction may be committed although the database reported an error."""
+        """Whether the last commit may have succeeded although the database reported an error."""
         return self.transaction is not None and self.transaction.may_be_committed
 
     @property
@@ -148,7 +148,7 @@ def do_nothing(
 
 
 class QueryAnswerer:
-    """The object that answers batches of queries, and keeps a release's mutable answering state."""
+    """The object that answers batches of queries; it keeps newest answers and counts in memory."""
 
     def __init__(
         self,

@@ -217,7 +217,7 @@ class Hourly:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The writer's queue length, and its counters since the process started.
+    """The length of the queue of queries, and counters since the process started.
 
     Attributes:
         waiting: the number of queries in the queue, including those that wait for the classifier.

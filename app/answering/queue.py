@@ -3,8 +3,8 @@
 A decision on a query is its new or recorded answer, a refusal, or the choice to leave the query to
 the published classifier (a deferred decision).
 
-The module also contains the rule for how long a batch waits for queries that are likely to arrive
-at once.
+The module also contains the rule for how long a batch waits for further queries that are likely to
+arrive soon.
 """
 
 from __future__ import annotations

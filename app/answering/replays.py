@@ -5,8 +5,8 @@ after its commit, so that readers on another thread see the complete answer or n
 is not in memory is looked up in the ledger, which also contains the answers that other processes
 recorded.
 
-The module also contains the one rule for the source of the answer to a query, which the server, its
-streams and the estimator share.
+The module also contains the one rule for the source of the answer to a query, which the server and
+the scikit-learn estimator (``app/estimator/``) share.
 """
 
 from __future__ import annotations

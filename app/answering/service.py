@@ -371,10 +371,10 @@ class ConclaveService:
         return self._answerer.key_counts.get(name, NOTHING)
 
     def subject_name(self, subject: str) -> str:
-        """Return the pseudonym under which the subject of a token is counted and logged.
+        """Return the pseudonym under which an access token's user is counted and logged.
 
-        The pseudonym is a keyed hash of the subject, which cannot be computed without the ledger's
-        secret.
+        The pseudonym is a keyed hash of the token's subject, which cannot be computed without the
+        ledger's secret.
         """
         return SUBJECT_PREFIX + self._release.ledger.digests.of_subject(subject)
 

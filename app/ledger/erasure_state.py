@@ -45,7 +45,7 @@ PREFIXES: Final = (REQUEST, TOMBSTONE, PERSONS)
 def persons_pieces(
     opened: ReleaseOpened | None, known: Generations | None
 ) -> Iterator[tuple[int, str, int]]:
-    """Yield each batch's number, and the storage name and size in bytes of its list of persons.
+    """Yield each row batch's number, and the storage name and size in bytes of its person list.
 
     Args:
         opened: the release's first entry.

@@ -1,9 +1,9 @@
 """Opening, reading and writing of a ledger; docs/ledger-format.md has the format.
 
-Write transactions are serialised by the database's write lock. Each begins by reading all entries
-that the database has beyond those that this process knows, so that nothing is assumed after a
-commit whose result is unknown. A checkpoint is a stored summary of all entries so far, with which a
-start has to read only the later entries.
+Write transactions are serialised by the database's write lock. Each begins by reading the entries
+that this process does not know yet. So it does not matter if the result of an earlier commit is
+unknown. A checkpoint is a stored summary of all entries so far, with which a start has to read only
+the later entries.
 
 The newest entry is noted in the head file, which is outside the database and reveals whether an
 older copy of the database was restored.
@@ -206,7 +206,7 @@ class Ledger:
         return every(self._read_answers, query_id, lambda row: row.answer.query_id)
 
     def asked_after(self, number: int) -> list[AskedVector]:
-        """Return the queried vectors after a number, in a release that answers each cell once.
+        """Return the vectors with numbers above ``number``, if each cell is answered only once.
 
         Raises:
             LedgerCorruptError: stored vectors are missing or altered.
@@ -338,7 +338,7 @@ class Ledger:
         return piece.body
 
     def beside(self, prefix: str) -> dict[str, bytes]:
-        """Return private values without a ledger entry whose names begin with a prefix.
+        """Return the private values outside the ledger's entries whose names begin with a prefix.
 
         Examples are pending erasure requests.
 
@@ -369,7 +369,7 @@ class Ledger:
             give_back(connection)  # which may be cut off: what was read is true all the same
 
     def is_backup(self) -> bool:
-        """Return whether this ledger is a copy or was moved, so that another may continue it.
+        """Return whether another database may continue this ledger: it is a copy, or was moved.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.

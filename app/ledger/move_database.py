@@ -309,7 +309,7 @@ def _refuse_same(source_url: str, target_url: str) -> None:
 
 @contextmanager
 def told_as(option: str) -> Iterator[None]:
-    """Make errors about a database's address name the option in which it was given."""
+    """In errors about a database's address, name the command's option that gave the address."""
     try:
         yield
     except ConfigurationError as error:

@@ -220,8 +220,7 @@ class Transaction:
     ) -> Head:
         """Append one entry for new answers that are given as columns of equal length.
 
-        The effect is that of :meth:`record_answers`; the columns have the values of
-        :class:`AnswerRow`.
+        The effect is that of :meth:`record_answers`; the columns have the values of its ``rows``.
 
         Args:
             vector_digests: the keyed digest of each vector, or of its cell, 32 bytes.
@@ -275,10 +274,11 @@ class Transaction:
         return self._image
 
     def record_asked(self, vectors: Sequence[AskedVector]) -> Head:
-        """Append one entry for queried vectors with their cell's answer, and store them.
+        """Append one entry for queried vectors that got the recorded answer of their cell.
 
         Args:
-            vectors: at least one vector with its answer, none of them recorded before.
+            vectors: at least one vector with the number of its answer, none recorded before; they
+                are stored too.
 
         Raises:
             InvariantError: the vectors may not follow the earlier ones.
@@ -299,7 +299,7 @@ class Transaction:
         )
 
     def asked_after(self, number: int) -> list[AskedVector]:
-        """Return the committed query vectors after a number, in the order of the queries.
+        """Return the committed query vectors with numbers above ``number``, in order.
 
         Raises:
             LedgerCorruptError: stored vectors are missing or altered.
@@ -448,7 +448,7 @@ class Transaction:
         del self._unbound[name]
 
     def beside(self, prefix: str) -> dict[str, bytes]:
-        """Return private values without a ledger entry whose names begin with a prefix.
+        """Return the private values outside the ledger's entries whose names begin with a prefix.
 
         Raises:
             LedgerCorruptError: a value is altered.

@@ -94,12 +94,13 @@ class Forecast:
     Attributes:
         by_limit: the number of further answers until the largest number of answers is reached.
         earliest: the number of further answers after which the cutoff may be reached, by the upper
-            bound on the unstable rate; None without a cutoff.
-        expected: the number of further answers until the cutoff at the mean unstable rate; None if
-            no answer has used a unit of the cutoff so far.
+            bound on the rate of unstable answers; None without a cutoff.
+        expected: the number of further answers until the cutoff at the mean rate of unstable
+            answers; None if no answer has used a unit of the cutoff so far.
         latest: the number of further answers by which the cutoff is almost surely reached, by the
-            lower bound on the unstable rate; None if it may never be reached.
-        first: which end is reached first: the limit of answers, the cutoff, or either.
+            lower bound on this rate; None if it may never be reached.
+        first: which is reached first: ``limit`` (of answers) or ``cutoff``; ``either`` if that is
+            uncertain.
 
     """
 

@@ -98,8 +98,8 @@ class Reply(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         number: the number of the message to which this is the reply.
-        given: the answer to each query; None if the query's own server has to decide it.
-        counts: the numbers of answers of the API keys that asked, this batch included.
+        given: the answer to each query; None if the server that sent the query has to decide it.
+        counts: the answer counts of each API key that asked, this batch included.
         has_failed: whether the transaction failed, so that nothing was written to the ledger.
 
     """
@@ -119,7 +119,7 @@ class Taken(NamedTuple):
 
 
 class Forwarding:
-    """The way by which batches are decided here, or by the leading server of the ledger.
+    """The object that decides batches on this server, or sends them to the leading server.
 
     The leading server commits the answers for all servers of a ledger. All methods are called on
     the writer's thread, except :meth:`receive`, which may be called on another thread while the
@@ -156,7 +156,7 @@ class Forwarding:
 
     @property
     def is_complete(self) -> bool:
-        """Whether as many messages of other servers wait as are expected for the next batch."""
+        """Whether all messages from other servers expected for the next batch have arrived."""
         return len(self._waiting) >= self._expected
 
     @property
@@ -182,7 +182,7 @@ class Forwarding:
         self._messages.close()
 
     def answer_batch(self, queries: IdentifiedQueries) -> Sequence[Decision]:
-        """Return the decisions on ``queries``, as ``QueryAnswerer.answer_batch`` does.
+        """Return the decisions on ``queries``, in order, after they are committed.
 
         Raises:
             LedgerUnavailableError: nothing was released; try again.

@@ -54,10 +54,10 @@ class Blocks(Protocol):
 
 
 class NoBlocks:
-    """An empty set of blocks, for updating a copy in memory after another server's write."""
+    """No stored blocks: used to update the copy in memory after another server's write."""
 
     def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
-        """Return no blocks of the index."""
+        """Return an empty mapping, since there are no blocks."""
         del level, first, count
         return {}
 
@@ -90,7 +90,7 @@ def number_of_item(item: bytes) -> int:
 
 
 def numbers_in(body: bytes, digest: bytes) -> list[int]:
-    """Return the numbers of all answers in a block whose key is that of a digest.
+    """Return the answer numbers of a block's items whose key is the start of ``digest``.
 
     Raises:
         LedgerCorruptError: the block does not hold whole items.
@@ -206,12 +206,12 @@ class KeyImage:
         return len(self._newest) // ITEM_BYTES + len(self._added) >= NEWEST_MAX
 
     def candidates(self, digest: bytes) -> tuple[int, ...]:
-        """Return the numbers of the answers in memory whose key is that of a digest."""
+        """Return the answer numbers of items in memory whose key is the start of ``digest``."""
         known = self._known(int.from_bytes(digest[:PREFIX_BYTES], "big"))
         return (*known, *self._in_last_level(digest))
 
     def candidates_of(self, digests: Sequence[bytes]) -> list[int]:
-        """Return the numbers of the answers in memory whose key is that of a given digest."""
+        """Return the answer numbers of items in memory whose key is the start of a given digest."""
         found: list[int] = []
         keys = _keys_in(digests)
         if not self._numbers.keys().isdisjoint(keys):

@@ -110,7 +110,7 @@ class StoredBlocks:
 
 
 def read_image(connection: Connection, release_number: int, answered: int) -> KeyImage:
-    """Return the stored newest items and first levels of blocks of the index, as one copy.
+    """Return an in-memory copy of the index's newest items and first levels of blocks.
 
     Args:
         connection: a connection inside a transaction.

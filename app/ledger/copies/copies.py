@@ -92,7 +92,7 @@ class Copied:
     Attributes:
         head: the newest entry of the copied release before the entry that closed it; of the first
             release, if there are several.
-        reopened: whether a release in the copy continues.
+        reopened: whether a release in the copy may give new answers.
         sequences: for each release, by its random id, the number of its newest entry before the
             entry that closed it.
 
@@ -119,7 +119,7 @@ class Retired:
 
 
 def back_up(url: str, copy: Path) -> Copied:
-    """Copy a ledger to a backup that gives no new answers, even while the original is served.
+    """Copy a ledger, which may be in use, to a backup file that gives no new answers.
 
     Args:
         url: the address of the ledger.
@@ -173,11 +173,11 @@ def restore(
 
 
 def retire(ledger: Ledger, *, moves: bool, noise: NoiseSource) -> Retired:
-    """Retire a ledger permanently, with a code that allows one copy of it to continue.
+    """Close a ledger for good; if wanted, make a code that allows one copy of it to continue.
 
     Args:
         ledger: the ledger, opened for writing.
-        moves: whether to return a code with which a copy can continue.
+        moves: whether to make a code with which a copy can continue.
         noise: the source of randomness, for the code.
 
     Raises:

@@ -7,7 +7,7 @@ revision, or with none of them.
 
 Every table of the ledger is copied, a block of rows at a time, except the table of the secret key.
 The tables are in an order in which no row refers to a later one, and rows are in the order of their
-keys, as the triggers of the tables require.
+primary keys, as the triggers of the tables require.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class LedgerDatabase(Protocol):
         """Return the object that begins and ends write transactions on an engine."""
 
     def reading_engine(self) -> Engine:
-        """Return the SQLAlchemy engine for read-only transactions on one state of the database."""
+        """Return the engine for reading; each transaction sees the database at one moment."""
 
     def messaging_engine(self) -> Engine | None:
         """Return the engine for messages between servers; None if only one server is possible."""

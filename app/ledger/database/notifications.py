@@ -76,7 +76,7 @@ class Sealed(NamedTuple):
 
 
 class Messages:
-    """One server's connection to the other servers, by which it sends, receives and may lead.
+    """One server's connection for messages to and from the others, and for becoming the leader.
 
     Every method may wait for the database. All methods must be called on one thread.
     """

@@ -68,9 +68,10 @@ class OpenDatabase:
         readers: the engine for connections that cannot write.
         secret: the database's secret, 32 bytes.
         is_shared: whether other servers may write to the database too.
-        turn_to_draw: a function that holds a lock so that one server at a time draws a result that
-            a release publishes once. It is called with the release's number, and yields a function
-            that returns whether the lock is still held.
+        turn_to_draw: a function that holds a lock for a ``with`` block, in which a release's
+            classifier or statistics table is drawn. No other process can draw meanwhile. The
+            argument is the release's number; the block gets a function that returns whether the
+            lock is still held.
         file: the path of the database's file; None if the database is on a server.
         messaging: the engine for messages between servers; None for a file.
 
@@ -332,14 +333,15 @@ def _refuse_unfinished(database: LedgerDatabase, revision: str | None) -> None:
 
 
 def refuse_replaced(connection: Connection, secret: bytes) -> None:
-    """Raise an error if a ledger was copied to a database after it was opened as empty.
+    """Raise an error if a ledger was copied to a database that had been opened as empty.
 
     Args:
         connection: a connection inside a transaction.
         secret: the secret of the database when it was opened, 32 bytes.
 
     Raises:
-        LedgerUnavailableError: a ledger was copied to the database; start again to open it.
+        LedgerUnavailableError: a ledger was copied to the database; a restart of the server opens
+            this ledger.
         SQLAlchemyError: the database cannot be read.
 
     """

@@ -190,7 +190,7 @@ class PostgresqlDatabase:
         return SharedWriting(engine, self.url)
 
     def reading_engine(self) -> Engine:
-        """Return the SQLAlchemy engine for read-only transactions on one state of the database."""
+        """Return the engine for reading; each transaction sees the database at one moment."""
         engine = self._engine(pool_size=READERS_MAX, isolation_level="REPEATABLE READ")
 
         @event.listens_for(engine, "begin")

@@ -1,7 +1,8 @@
 """Protections of ledger tables against changed rows, which every database must have.
 
 Triggers of the database refuse changes and deletions of rows. The functions here find out whether
-the triggers, and the indexes of the tables, are as they were created.
+the triggers, and the indexes of the tables, are as they were created. Private values (secrets,
+models, noise) are stored in the database, and ledger entries contain their keyed hashes.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def unprotected(connection: Connection, table: str) -> Iterator[None]:
     """Allow changes to the rows of a table in a ``with`` block, inside the caller's transaction.
 
     It is used for a database that is not a ledger yet, and in SQLite to delete unused private
-    values (secrets, models, noise). The triggers are restored before the transaction can end, and
-    ``protection_fault`` tests whether they are unchanged.
+    values. The triggers are restored before the transaction can end, and ``protection_fault`` tests
+    whether they are unchanged.
 
     Raises:
         SQLAlchemyError: the database refused, for example because another role owns the table.

@@ -140,7 +140,7 @@ def version_of(connection: Connection) -> Version:
     """Return a value that changes with every commit of another connection.
 
     Args:
-        connection: a connection inside a transaction; the value is valid for this transaction.
+        connection: a connection inside a transaction.
 
     """
     ((number,),) = fetch_all(connection, "PRAGMA data_version")

@@ -227,7 +227,7 @@ def read_entry_hash(connection: Connection, release_number: int, sequence: int) 
 def read_entries(
     connection: Connection, release_number: int, after: Head, count: int
 ) -> list[Entry]:
-    """Return up to ``count`` ledger entries after number ``after``."""
+    """Return up to ``count`` ledger entries after the entry ``after``, in order."""
     found: list[Entry] = []
     previous_hash = after.hash
     at = {"release": release_number, "after": after.sequence, "count": count}
@@ -255,7 +255,7 @@ def every(
 
 
 def each_entry(connection: Connection, release_number: int, after: Head) -> Iterator[Entry]:
-    """Yield every ledger entry after number ``after``, in order."""
+    """Yield every ledger entry after the entry ``after``, in order."""
     read = partial(read_entries, connection, release_number, count=PAGE_ROWS)
     return every(read, after, lambda entry: entry.head)
 
@@ -288,7 +288,7 @@ def each_answer(
 
 
 def read_answer_count(connection: Connection, release_number: int, after: int) -> tuple[int, int]:
-    """Return the number of answers after number ``after``, and the last one's number (or 0)."""
+    """Return how many answers follow number ``after``, and the number of the last one (or 0)."""
     at = {"release": release_number, "after": after}
     count = connection.execute(_ANSWER_COUNT, at).scalar_one()
     last = connection.execute(_LAST_ANSWER, {"release": release_number}).scalar()

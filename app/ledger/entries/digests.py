@@ -167,7 +167,10 @@ class Digests:
         return hmac.digest(self._secret, _PERSON, "sha256")
 
     def of_checkpoint(self, body: str) -> str:
-        """Return the authentication code (64 hexadecimal characters) of a checkpoint's text."""
+        """Return the authentication code (64 hexadecimal characters) of a checkpoint's text.
+
+        A checkpoint is a stored summary of all ledger entries so far.
+        """
         return hmac.digest(self._secret, _CHECKPOINT + body.encode(), "sha256").hex()
 
 

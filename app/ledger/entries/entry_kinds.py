@@ -122,7 +122,14 @@ class ShareCharged(Event, frozen=True):
 
 
 class EnsembleFitted(Event, frozen=True):
-    """The ledger entry for the trained models: their number, and hashes of private values."""
+    """The ledger entry for the models, once they are trained.
+
+    Attributes:
+        size: the number of models.
+        private_digests: the keyed digest of each private value that is written in the same
+            transaction (for example the models, and noise), by its name.
+
+    """
 
     KIND = "EnsembleFitted"
 
@@ -267,7 +274,7 @@ class GenerationAppended2(GenerationAppended, frozen=True, kw_only=True):
 
 
 class LabellingDrawn(Event, frozen=True):
-    """The ledger entry by which the rows of a generation get the labels for its training.
+    """The ledger entry by which a generation's rows get the labels on which models are trained.
 
     A labelling is the rule that gives the rows these labels.
 
@@ -275,8 +282,9 @@ class LabellingDrawn(Event, frozen=True):
         number: the number of the generation whose rows get the labels.
         of: the number of the generation from whose rows the labelling was drawn; equal to
             ``number`` if it was drawn from the same generation, or if rows keep their labels.
-        private_digests: the keyed digest of the drawn labelling, or of the noisy counts from which
-            labellings are computed, by its stored name; empty if there is neither.
+        private_digests: the keyed digest of what was drawn, by its stored name: the labelling, or
+            the generation's noisy counts of labels, whose sums over all generations give the
+            labels; empty if nothing was drawn.
 
     """
 
@@ -297,8 +305,8 @@ class SlotsChanged(Event, frozen=True):
         tick: the number of the tick, from 1 without gaps.
         period: the number of whole periods since 1970; the setting ``generations.tick`` is the
             length of a period.
-        private_digests: the keyed digest of the stored rows of every generation that has not
-            retired, by the name that :func:`slots_name` gives.
+        private_digests: the keyed digest of the stored rows of every generation that votes or waits
+            to vote, by the name that :func:`slots_name` gives.
 
     """
 
@@ -403,9 +411,10 @@ class ClassifierPublished2(ClassifierPublished, frozen=True, kw_only=True):
 
     Attributes:
         number: the number of the generation on whose rows the classifier was improved.
-        weights: the classifier's weights in multiples of 2^-20: one list for each of its inputs,
-            with one weight for each linear score (weighted sum of the inputs, by which a label is
-            chosen); the training on the next generation starts with these weights.
+        weights: the classifier's weights in multiples of 2^-20; the training on the next generation
+            starts with them. The classifier chooses a label by linear scores, weighted sums of
+            numbers that it computes from the features. There is one list for each of these numbers,
+            with its weight in each score.
 
     """
 
@@ -484,11 +493,11 @@ class ReleaseClosed(Event, frozen=True):
 
 
 class ReleaseMoved(Event, frozen=True):
-    """The ledger entry that moves a release to the one database that may continue it.
+    """The ledger entry that moves a release to a new database, which alone may continue it.
 
     Attributes:
-        place: the location of this database as shown to operators, without user and password.
-        transfer: the keyed digest of a secret that only this database has.
+        place: the location of the new database as shown to operators, without user and password.
+        transfer: the keyed digest of a secret that only the new database has.
 
     """
 
@@ -502,8 +511,9 @@ class ReleaseReopened(Event, frozen=True):
     """The ledger entry by which a closed copy continues in place of the original ledger.
 
     Attributes:
-        reason: ``moved`` if the original was retired and its code was given; ``newest`` if the
-            operator gave the hash of the newest entry that was ever noted.
+        reason: ``moved`` if the operator gave the code that was printed when the original was
+            retired; ``newest`` if the operator gave the hash of the newest entry that was ever
+            noted.
 
     """
 

@@ -112,7 +112,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether no further entry must follow the newest one in its transaction."""
+        """Whether the transaction of the newest entry may end without a further entry."""
         return self.generations is None or self.generations.is_finished()
 
     @property
@@ -265,7 +265,7 @@ def fold(state: LedgerState, entry: Entry) -> LedgerState:
 
 
 def followed_by(state: LedgerState, entry: Entry) -> LedgerState:
-    """Return the state after one further entry, whose number and hash are checked.
+    """Return the release's state after one further entry, whose number and hash need no check.
 
     Args:
         state: the state that the earlier entries determine.

@@ -71,7 +71,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
         chunks: k_g, the number of its models, each with one vote.
         epsilon: the exact epsilon for each of its records.
         delta: the exact delta for each of its records.
-        shares: the epsilon and delta of each mechanism, as charged when it was appended.
+        shares: the epsilon and delta of each mechanism, as charged when the generation was added.
         cutoff: T_g, the number of unstable answers after which it stops voting.
         account: the privacy account from which T_g was computed, if the generation has its own
             budget; otherwise None.
@@ -137,8 +137,8 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         active_set: a number that identifies the set of generations that votes; it changes at every
             tick, and whenever a generation joins or retires.
         joining: the numbers of the generations that must join in the next entry.
-        is_drawing: whether a labelling was drawn for a tick whose entry was not appended yet; it is
-            appended in the same transaction.
+        is_drawing: whether a labelling was drawn and the entry of its tick is not appended yet;
+            that entry has to follow in the same transaction.
 
     """
 
@@ -187,7 +187,7 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
 
         Args:
             generation: a generation that waits.
-            cohort: the number of first generations that join together; 0 if each joins by itself.
+            cohort: how many of the first generations join together; 0 if each joins by itself.
 
         """
         first = self.all[:cohort]
@@ -200,14 +200,14 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
 
         Args:
             period: the number of the period at the update.
-            cohort: the number of first generations that join together; 0 if each joins by itself.
+            cohort: how many of the first generations join together; 0 if each joins by itself.
 
         """
         periods = [(each, self.join_period(each, cohort)) for each in self.waiting]
         return tuple(each for each, joins in periods if joins is not None and joins <= period)
 
     def is_finished(self) -> bool:
-        """Return whether no further entry must follow the newest one in its transaction."""
+        """Return whether the transaction of the newest entry may end without a further entry."""
         return not (self.joining or self.is_drawing or self.spent)
 
     def dearest(self) -> tuple[Fraction, Fraction]:
@@ -268,10 +268,10 @@ def quorum_of(opened: ReleaseOpened) -> int:
 
 
 def cohort_of(opened: ReleaseOpened) -> int:
-    """Return the number of first batches of rows that get one labelling together.
+    """Return how many of the first batches of rows get their labels together, by one rule.
 
-    The number is the quorum: these batches wait for each other, and join the vote together. It is 0
-    if the first batches are not labelled together.
+    These batches wait for each other, and join the vote together; their number is the quorum. It is
+    0 if the first batches do not get their labels together.
     """
     return quorum_of(opened) if opened.parameters.get(LABELLING) == COHORT else 0
 
@@ -315,7 +315,7 @@ def check_due(known: Generations, event: LedgerEvent) -> None:
 
 
 def appended(known: Generations, opened: ReleaseOpened, event: GenerationAppended) -> Generations:
-    """Return the state with one more batch of rows, which does not vote yet."""
+    """Return the state of all batches of rows, with one more that does not vote yet."""
     number = len(known.all) + 1
     allow(event.number == number, f"appends generation {event.number} where {number} is next")
     name = slots_name(number, known.tick)
@@ -419,7 +419,7 @@ def _is_paid(account: ProfileAccount) -> bool:
 
 
 def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -> Generations:
-    """Return the state after a batch of rows that does not vote yet got its labels."""
+    """Return the state of all batches of rows after one that does not vote yet got its labels."""
     allow(event.number <= len(known.all), "labels a generation that is not there")
     generation = known.all[event.number - 1]
     allow(generation.standing == "waiting", "labels a generation that has joined")
@@ -439,7 +439,7 @@ def labelled(known: Generations, opened: ReleaseOpened, event: LabellingDrawn) -
 
 
 def published(known: Generations, event: ClassifierPublished2) -> Generations:
-    """Return the state after a batch of rows has improved the published classifier.
+    """Return the state of all batches of rows after one has improved the published classifier.
 
     Each batch starts with the classifier of the previous batch, so these events must follow in the
     order of the batches.
@@ -459,7 +459,7 @@ def published(known: Generations, event: ClassifierPublished2) -> Generations:
 
 
 def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Generations:
-    """Return the state after a scheduled update, at which batches of rows may join."""
+    """Return the state of all batches of rows after a scheduled update, at which some may join."""
     allow(event.tick == known.tick + 1, f"is tick {event.tick} where {known.tick + 1} is next")
     allow(event.period >= known.period, "comes after a tick of a later time")
     counts = counts_erasures(opened)
@@ -491,7 +491,7 @@ def ticked(known: Generations, opened: ReleaseOpened, event: SlotsChanged) -> Ge
 
 
 def joined(known: Generations, event: GenerationsJoined) -> Generations:
-    """Return the state after the batches of rows that are due have joined the vote."""
+    """Return the state of all batches of rows after those that are due have joined the vote."""
     allow(bool(known.joining), "joins generations where none is due, or otherwise than at a tick")
     allow(tuple(event.numbers) == known.joining, "joins other generations than are due")
     _check_set(known, event.active)
@@ -507,7 +507,7 @@ def joined(known: Generations, event: GenerationsJoined) -> Generations:
 
 
 def retired(known: Generations, event: GenerationRetired) -> Generations:
-    """Return the state after a batch of rows without budget has retired."""
+    """Return the state of all batches of rows after one with no budget left has stopped voting."""
     spent = [each.number for each in known.spent]
     allow(event.number in spent, "retires a generation that can pay for an unstable answer")
     _check_set(known, event.active)
@@ -523,7 +523,7 @@ def _check_set(known: Generations, active: int) -> None:
 def charged(
     known: Generations, opened: ReleaseOpened, event: AnswersReleased | ScoresReleased
 ) -> Generations:
-    """Return the state after new answers; unstable ones are charged to all batches that voted."""
+    """Return the state of all batches of rows after new answers, with the unstable ones charged."""
     if not isinstance(event, AnswersReleased2):
         raise IllegalError("does not say which generations voted")
     allow(event.active == known.active_set, f"is of set {event.active}, not of {known.active_set}")

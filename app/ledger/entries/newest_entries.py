@@ -1,4 +1,4 @@
-"""Computation of the newest state from a known state, with a check of the answers."""
+"""A release's newest state, computed from an earlier state and the later ledger entries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def folded_on(connection: Connection, release_number: int, known: LedgerState) -> LedgerState:
-    """Return the newest state: a known state after applying all later entries.
+    """Return a release's newest state, computed from a known state and all later entries.
 
     Args:
         connection: a connection that sees the database at one moment.

@@ -166,8 +166,8 @@ class HeadFile:
             The note of the release that is in the file now.
 
         Raises:
-            HeadFileError: the existing file is not a head file, or has an entry of another history
-                of this release; it is not changed.
+            HeadFileError: the existing file is not a head file, or notes another hash for the entry
+                of this number; it is not changed.
             OSError: the file cannot be written; the previous notes stay.
 
         """
