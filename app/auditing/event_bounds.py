@@ -191,7 +191,9 @@ HALF: Final = 0.5
 def bounds_shown(
     likely: Counts, unlikely: Counts, *, trials: int, delta: float, miss: float
 ) -> Floats:
-    """Return lower bounds on epsilon by counts of events; each is wrong with chance ``2 * miss``.
+    """Return lower bounds on epsilon by counts of events.
+
+    Each bound exceeds the true epsilon with probability at most ``2 * miss``.
 
     Args:
         likely: the number of runs on one data set in which each event occurred, any shape.

@@ -165,7 +165,11 @@ class PlanRequest:
 
     @property
     def never_ends(self) -> bool:
-        """Whether the ensemble never stops, since there are fewer cells than allowed answers."""
+        """Whether the ensemble never stops.
+
+        If each cell is answered only once, and there are fewer cells than allowed answers, the
+        number of allowed answers is never reached.
+        """
         cells = self.cell_count
         return (
             self.counts_decisions and self.row.counts_decisions and self.query_count > (cells or 0)
