@@ -201,7 +201,7 @@ def bounds_shown(
             shape.
         trials: the number of runs on each data set.
         delta: the delta of the claim.
-        miss: the probability that a true proportion lies outside its confidence bound.
+        miss: the probability that an event's true probability lies outside its confidence bound.
 
     """
     return epsilon_shown(at_least(likely, trials, miss), at_most(unlikely, trials, miss), delta)
@@ -215,7 +215,7 @@ def largest_shown(*, trials: int, delta: float, miss: float) -> float:
     Args:
         trials: the number of runs on each data set.
         delta: the delta of the claim.
-        miss: the probability that a true proportion lies outside its confidence bound.
+        miss: the probability that an event's true probability lies outside its confidence bound.
 
     """
     counts = np.array([trials]), np.array([0])
@@ -233,7 +233,7 @@ def detection_limit(claim: float, *, trials: int, delta: float, miss: float) -> 
         claim: the claimed epsilon.
         trials: the number of runs on each data set.
         delta: the delta of the claim.
-        miss: the probability that a true proportion lies outside its confidence bound.
+        miss: the probability that an event's true probability lies outside its confidence bound.
 
     """
     half = np.array([round(HALF * trials)])

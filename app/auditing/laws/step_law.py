@@ -304,8 +304,8 @@ def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | No
 
     Args:
         audited: the mechanism under audit, with calibration ``svt`` (sparse vector).
-        queries: whether each query's answer is unstable; queries after the end of the run are left
-            out.
+        queries: whether each query's answer is unstable; queries after the end of the run are
+            ignored.
 
     """
     parameters, query = _prescribed(audited)
@@ -352,7 +352,7 @@ def answers_moved(audited: Audited, vote: Callable[[Audited, State], State]) -> 
 
 
 def answers_paid(audited: Audited) -> int:
-    """Return the number of answers for which the noisy vote's noise must be large enough."""
+    """Return the number of answers that the noisy vote's noise must protect."""
     limit = audited.parameters.answer_limit
     return DECISIONS_MOVED if audited.row.counts_decisions else limit
 

@@ -71,7 +71,7 @@ class Trials:
 
     @property
     def miss(self) -> float:
-        """The probability that a true proportion lies outside its confidence bound."""
+        """The probability that an event's true probability lies outside its confidence bound."""
         return self.false_alarm / (len(ORDERS) * BOUNDS_OF_AN_EVENT)
 
     @property

@@ -43,8 +43,8 @@ class ColumnLaw:
     """The distribution of one feature, as far as it is publicly known.
 
     Attributes:
-        edges: for a numeric feature, the increasing bounds of intervals within which its values are
-            uniformly distributed; one more than ``shares``. None for a categorical feature.
+        edges: for a numeric feature, the increasing bounds of intervals, one more than ``shares``;
+            values are uniformly distributed in each interval. None for a categorical feature.
         shares: the fraction of people in each interval; for a categorical feature, the fraction
             with each category of the schema, and last the fraction with any other text. Not all
             fractions are zero.
