@@ -53,8 +53,8 @@ class AuditRegistration:
             it takes about a second; None if there is no such adversary.
         conditions: returns each condition of the privacy proof with whether it holds.
         adversaries: returns the adversaries that the sampled part of the audit runs.
-        lead_needed: returns the lead (votes above half) beyond which a further vote makes no
-            difference.
+        lead_needed: returns a lead (votes above half) so large that one more vote hardly changes
+            the probabilities of an answer.
         votes_near: returns a number of votes k for which the answer to a query with k equal votes
             is unstable with a probability near one half; for a mechanism without unstable answers,
             a number at which one vote makes a large difference.

@@ -191,7 +191,9 @@ HALF: Final = 0.5
 def bounds_shown(
     likely: Counts, unlikely: Counts, *, trials: int, delta: float, miss: float
 ) -> Floats:
-    """Return lower bounds on epsilon by counts of events; each is wrong with chance ``2 * miss``.
+    """Return lower bounds on epsilon by counts of events.
+
+    Each bound exceeds the true epsilon with probability at most ``2 * miss``.
 
     Args:
         likely: the number of runs on one data set in which each event occurred, any shape.
@@ -199,7 +201,7 @@ def bounds_shown(
             shape.
         trials: the number of runs on each data set.
         delta: the delta of the claim.
-        miss: the probability that a true proportion lies outside its confidence bound.
+        miss: the probability that an event's true probability lies outside its confidence bound.
 
     """
     return epsilon_shown(at_least(likely, trials, miss), at_most(unlikely, trials, miss), delta)
@@ -213,7 +215,7 @@ def largest_shown(*, trials: int, delta: float, miss: float) -> float:
     Args:
         trials: the number of runs on each data set.
         delta: the delta of the claim.
-        miss: the probability that a true proportion lies outside its confidence bound.
+        miss: the probability that an event's true probability lies outside its confidence bound.
 
     """
     counts = np.array([trials]), np.array([0])
@@ -231,7 +233,7 @@ def detection_limit(claim: float, *, trials: int, delta: float, miss: float) -> 
         claim: the claimed epsilon.
         trials: the number of runs on each data set.
         delta: the delta of the claim.
-        miss: the probability that a true proportion lies outside its confidence bound.
+        miss: the probability that an event's true probability lies outside its confidence bound.
 
     """
     half = np.array([round(HALF * trials)])

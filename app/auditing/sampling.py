@@ -249,8 +249,8 @@ class Sampled:
         bounds: the lower bound of every adversary.
         runs: the number of runs in each half on each data set, for the adversary with the fewest
             runs.
-        detection_limit: the smallest epsilon above the claim that so many runs would detect.
-        largest_shown: the largest lower bound that so many runs could show for any mechanism.
+        detection_limit: the smallest epsilon above the claim that this number of runs would detect.
+        largest_shown: the largest lower bound that this number of runs could ever show.
         false_alarm: the probability that any of the bounds exceeds the true epsilon.
 
     """
@@ -314,7 +314,7 @@ def bound_of(
         audited: the mechanism under audit.
         adversary: the sequence of queries to run.
         runs: the number of runs in each half on each data set.
-        miss: the probability that a true proportion lies outside its confidence bound.
+        miss: the probability that an event's true probability lies outside its confidence bound.
         noise: the source of randomness.
 
     """

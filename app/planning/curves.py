@@ -30,7 +30,7 @@ class Curve:
     """The number of labelled answers for one fraction of agreeing models, as one parameter varies.
 
     Attributes:
-        agreement: the fraction of the votes for the first label.
+        agreement: the fraction of the models that agree.
         points: the parameter's values, in increasing order, each with the number of labelled
             answers that the release then gives; one of the values is that of the planned release.
 

@@ -108,7 +108,10 @@ class Plan:
 
     @property
     def best(self) -> str | None:
-        """The name of the mechanism that needs the fewest votes."""
+        """The name of the mechanism that needs the fewest votes to give a label.
+
+        Two thirds of the votes are assumed to agree.
+        """
         return best_mechanism(self.votes_needed)
 
 

@@ -85,8 +85,7 @@ class PlanRequest:
         statistics: forecasts of the accuracy of the statistics table (noisy answers to counting
             queries about the rows) on few and on many public points; empty without a share of
             epsilon for statistics, or without n.
-        is_growing: whether further rows are added to the release; the table of probabilities of
-            unstable answers is then computed in another way.
+        is_growing: whether batches of rows are added to the release after it is opened.
         joint_rows: the names of the answering mechanisms with which a new release has one joint
             budget for answers and drawn rules; None if all mechanisms are to be treated like the
             configured one.
@@ -165,7 +164,11 @@ class PlanRequest:
 
     @property
     def never_ends(self) -> bool:
-        """Whether the ensemble never stops, since there are fewer cells than allowed answers."""
+        """Whether the ensemble never stops.
+
+        If each cell is answered only once, and there are fewer cells than allowed answers, the
+        number of allowed answers is never reached.
+        """
         cells = self.cell_count
         return (
             self.counts_decisions and self.row.counts_decisions and self.query_count > (cells or 0)

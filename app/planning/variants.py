@@ -58,7 +58,7 @@ class Change:
 
 
 def levers(request: PlanRequest) -> tuple[Lever, ...]:
-    """Return the public numbers that a plan can vary, of epsilon, cutoff and number of rows."""
+    """Return which of epsilon, cutoff and number of rows a plan can vary."""
     if request.budget is None:
         return ()
     if not PLANNED[request.row.name].takes_cutoff:

@@ -1,9 +1,9 @@
 """A lower bound on epsilon for the noisy vote, from repeated queries with the same votes.
 
 With two labels, the mechanism's own step (the function that answers one query) determines the
-smallest noise that gives the second label.
-With more labels, the probability of the first label is a sum over the noise of every vote count.
-The event of the bound is that a label is answered at least, or at most, a certain number of times.
+smallest noise that gives the second label. With more labels, the probability of the first label is
+a sum over the noise of every vote count. The event of the bound is that a label is answered at
+least, or at most, a certain number of times.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class LivingGame:
         record: the index of the generation that contains the record.
         votes_moved: the largest number of votes that the record can change; 1 if it is in one chunk
             only.
-        also: the index of a further generation that contains the same person; None in a correct
+        also: the index of a second generation that contains the same person; None in a correct
             release.
 
     """

@@ -28,10 +28,11 @@ class Standing:
     """The public state of a release's batches of rows (generations) between two queries.
 
     Attributes:
-        joined: the number of generations that have joined, which are the first ones.
+        joined: the number of generations that have joined the vote; they join in order.
         hits: the number of unstable answers charged to each generation.
         retired: whether each generation has stopped voting.
-        further: a number in which a faulty rule of a test may keep further state.
+        further: a number that correct rules do not use; a faulty rule in a test may store its state
+            there.
 
     """
 

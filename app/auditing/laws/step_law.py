@@ -304,8 +304,8 @@ def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | No
 
     Args:
         audited: the mechanism under audit, with calibration ``svt`` (sparse vector).
-        queries: whether each query's answer is unstable; queries after the end of the run are left
-            out.
+        queries: whether each query's answer is unstable; queries after the end of the run are
+            ignored.
 
     """
     parameters, query = _prescribed(audited)
@@ -328,7 +328,8 @@ def answers_allowed(audited: Audited, vote: Callable[[Audited, State], State]) -
 
     Args:
         audited: the mechanism under audit.
-        vote: the function that answers a query: :func:`vote_without_noise` or :func:`vote_of_bit`.
+        vote: the function that answers a query: :func:`vote_without_noise` or, for the two-label
+            vote, :func:`vote_of_bit`.
 
     """
     paid = audited.parameters.answer_limit
@@ -341,7 +342,8 @@ def answers_moved(audited: Audited, vote: Callable[[Audited, State], State]) -> 
 
     Args:
         audited: the mechanism under audit.
-        vote: the function that answers a query: :func:`vote_without_noise` or :func:`vote_of_bit`.
+        vote: the function that answers a query: :func:`vote_without_noise` or, for the two-label
+            vote, :func:`vote_of_bit`.
 
     """
     if audited.row.counts_decisions:
@@ -350,7 +352,7 @@ def answers_moved(audited: Audited, vote: Callable[[Audited, State], State]) -> 
 
 
 def answers_paid(audited: Audited) -> int:
-    """Return the number of answers for which the noisy vote's noise must be large enough."""
+    """Return the number of answers that the noisy vote's noise must protect."""
     limit = audited.parameters.answer_limit
     return DECISIONS_MOVED if audited.row.counts_decisions else limit
 
@@ -358,8 +360,8 @@ def answers_paid(audited: Audited) -> int:
 def hits_allowed(audited: Audited) -> int:
     """Return the number of unstable answers before a run ends, also if the server restarts.
 
-    The run is started just before its last unstable answer that the budget pays for. A run that
-    does not end is counted as twice that number of unstable answers.
+    The run is started just before its last unstable answer that the budget pays for. The result
+    for a run that does not end is twice the number of unstable answers that the budget pays for.
     """
     paid = hits_paid(audited)
     state = audited.restart(_at_hit(audited, paid - 1))
@@ -388,12 +390,12 @@ def hits_paid(audited: Audited) -> int:
 
 
 def outcome_of_a_hit(audited: Audited, lead: int, coin: int) -> Outcome:
-    """Return the outcome of an unstable answer whose later random words all equal ``coin``.
+    """Return the outcome of an unstable answer whose label is drawn from a given random word.
 
     Args:
         audited: the mechanism under audit.
         lead: the query's votes above half for the audited label.
-        coin: the 64-bit random number from which an unstable answer draws its label.
+        coin: the 64-bit random number from which the label is drawn.
 
     """
     return _hit(audited, _at_hit(audited, 0), lead=lead, coin=coin)[1]
@@ -414,13 +416,13 @@ def _opened_plainly(audited: Audited) -> State:
 
 
 def vote_of_bit(audited: Audited, state: State) -> State:
-    """Return the state after the two-label noisy vote answers one query."""
+    """Return the mechanism's state after the two-label noisy vote has answered one query."""
     noise = ScriptedNoise(seeded_words(0))
     return audited.step(audited.parameters, state, audited.tally_of(0), noise)[0]
 
 
 def vote_without_noise(audited: Audited, state: State) -> State:
-    """Return the state after the noisy vote answers one query with all noise set to zero."""
+    """Return the mechanism's state after the noisy vote has answered one query without noise."""
     parameters = _with_vote_noise(audited.parameters, PrescribedGaussian(repeat(0)))
     return audited.step(parameters, state, audited.tally_of(0), _quiet())[0]
 

@@ -88,12 +88,12 @@ class Plan:
 
 
 def plan_runs(claim: Claim, *, runs: int, pair_count: int) -> Plan:
-    """Return a plan that divides runs among data sets and purposes.
+    """Return how many runs choose events, and how many test them, on each data set.
 
     Args:
         claim: the claimed epsilon and delta.
-        runs: the number of runs on all data sets together; it is increased if it is too small for
-            every data set and purpose.
+        runs: the number of runs on all data sets together; if it is too small, a minimum on each
+            data set is used.
         pair_count: the number of pairs of neighbouring data sets; the false-alarm probability is
             for all pairs together.
 
@@ -111,7 +111,7 @@ def plan_runs(claim: Claim, *, runs: int, pair_count: int) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The outcome of one test run: which chosen events occurred, and which promises it broke.
+    """The outcome of one run: which chosen events occurred, and which promises it broke.
 
     Attributes:
         events: whether each of the two chosen events occurred; empty for a run that served to
@@ -168,7 +168,7 @@ def told_of(suspicion: Suspicion, seen: tuple[Sequence[Seen], Sequence[Seen]], p
     Args:
         suspicion: the events to test, chosen from other runs.
         seen: the outcomes of the test runs on each of the two data sets.
-        plan: the numbers of runs.
+        plan: the number of test runs on each data set, with the claim.
 
     """
     one, other = ([run.events for run in side] for side in seen)

@@ -59,8 +59,8 @@ class Life:
 
     Attributes:
         answers: the answers, in order.
-        answered: the number of new answers by ``GET /budget`` after the last answer.
-        unstable: the number of unstable answers by ``GET /budget`` after the last answer.
+        answered: the number of new answers that ``GET /budget`` states after the last answer.
+        unstable: the number of unstable answers that ``GET /budget`` states after the last answer.
         entries: the hashes of the ledger's entries, from the first one on.
 
     """

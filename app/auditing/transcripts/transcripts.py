@@ -71,7 +71,7 @@ class Trials:
 
     @property
     def miss(self) -> float:
-        """The probability that a true proportion lies outside its confidence bound."""
+        """The probability that an event's true probability lies outside its confidence bound."""
         return self.false_alarm / (len(ORDERS) * BOUNDS_OF_AN_EVENT)
 
     @property
@@ -81,7 +81,7 @@ class Trials:
 
     @property
     def largest_shown(self) -> float:
-        """The largest lower bound on epsilon that so many runs could prove for any release."""
+        """The largest lower bound on epsilon that this number of test runs could ever prove."""
         return max(0.0, largest_shown(trials=self.runs, delta=self.delta, miss=self.miss))
 
 
@@ -117,8 +117,10 @@ def suspect(sides: Sides, trials: Trials) -> Suspicion:
     """Return the events to look for, chosen from audit runs on both data sets.
 
     Args:
-        sides: the runs that choose, at least one on each data set, in the order of time.
-        trials: the numbers of the later runs that will test the events.
+        sides: the runs from which events are chosen, at least one on each data set, in the order
+            of time.
+        trials: the number of later runs that test the events, with the claim and the false-alarm
+            probability.
 
     """
     earlier, later = (tuple(half) for half in zip(*map(_halved, sides), strict=True))
@@ -160,7 +162,7 @@ def told_by(
     Args:
         suspicion: the events that were chosen from other runs.
         seen: which of the events occurred, for each test run on each of the two data sets.
-        trials: the numbers of the test runs, with the claim and the false-alarm probability.
+        trials: the number of test runs, with the claim and the false-alarm probability.
 
     """
     invariant(all(len(side) == trials.runs for side in seen), "as many runs as were planned")

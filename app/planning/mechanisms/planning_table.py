@@ -103,16 +103,15 @@ def calibrations(
     Args:
         request: the planned release, with the number m of answers, the cutoff T and the number of
             labels.
-        epsilon: the epsilon of the answers, and of those randomly drawn rules (for relabelling, or
-            as the classifier) that have one joint budget with the answers.
-        delta: the delta of the answers and these drawn rules.
+        epsilon: the epsilon of the answers; it includes randomly drawn rules, for relabelling or as
+            the classifier, if they have one joint budget with the answers.
+        delta: the delta of the same budget.
         known: noise parameters that are already computed for this budget, or None.
 
     Returns:
-        The noise parameters by the name of the mechanism's calibration, or ``noisy-vote``; the
-        sparse vector technique (``svt``) has two entries, for a threshold that is drawn once and
-        for one that is drawn again after each unstable answer. A mechanism for which no parameters
-        fit the budget is left out.
+        The noise parameters of each mechanism, by its name in a plan. The sparse vector technique
+        has two entries: for a threshold that is drawn once, and for one that is drawn again after
+        each unstable answer. A mechanism for which no parameters fit the budget is left out.
 
     """
     found: dict[str, Weighed] = {}
@@ -135,7 +134,7 @@ def calibrations(
 
 
 def votes_needed(request: PlanRequest, found: Mapping[str, Weighed]) -> dict[str, int]:
-    """Return the number of votes that each mechanism needs if two thirds of models agree.
+    """Return how many votes each mechanism needs to give a label if two thirds of them agree.
 
     Args:
         request: the planned release.
@@ -149,7 +148,12 @@ def votes_needed(request: PlanRequest, found: Mapping[str, Weighed]) -> dict[str
 
 
 def best_mechanism(needed: dict[str, int]) -> str | None:
-    """Return the name of the mechanism that needs the fewest votes; None if there is none."""
+    """Return the name of the mechanism that needs the fewest votes; None for no mechanisms.
+
+    Args:
+        needed: the number of votes that each mechanism needs to give a label, by its name.
+
+    """
     if not needed:
         return None
     return min(needed, key=lambda name: needed[name]).split(" ", maxsplit=1)[0]

@@ -34,7 +34,10 @@ def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
 
 
 def fed_size(request: PlanRequest) -> int | None:
-    """Return the largest number of chunks with enough rows each; None if no row count is known."""
+    """Return the largest number of chunks that all have enough rows to train a model.
+
+    It is None if the number of rows is not known.
+    """
     sampled = request.sampled_row_count
     if sampled is None:
         return None
@@ -42,7 +45,10 @@ def fed_size(request: PlanRequest) -> int | None:
 
 
 def chunk_rows_wanted(request: PlanRequest) -> int:
-    """Return the smallest number of rows at which a chunk is useful; one if models label cells."""
+    """Return the smallest number of rows with which a chunk can train a useful model.
+
+    It is 1 if the models only give a label to each public cell.
+    """
     return 1 if request.by_cell else chunk_row_min(request.hypothesis_count)
 
 

@@ -1,4 +1,4 @@
-"""Plans as JSON documents with the keys that the command line promises.
+"""Plans as JSON documents, in the form of ``conclave plan --json``.
 
 ``docs/algorithms.md`` names the research papers whose parameters and theorems a plan shows.
 """

@@ -164,12 +164,14 @@ def rare_labels(
     classes: Sequence[str],
     label_shares: Mapping[str, float] | None,
 ) -> str:
-    """Return a text on labels so rare that no answer may give them; empty if none is known.
+    """Return a text on labels so rare that perhaps no answer ever gives them.
+
+    The text is empty if no bound on the frequency of such labels is known.
 
     Args:
         request: the configured release.
-        bounds: for each drawn rule, by the mechanism that draws it, a bound on its error rate above
-            the best rule's.
+        bounds: a bound on each drawn rule's error rate above the best rule's, by the mechanism that
+            draws the rule.
         classes: the names of the labels.
         label_shares: the frequency of each label in a public sample; None without a sample.
 

@@ -62,7 +62,7 @@ class Likely:
     """A typical value of many numbers, with the fraction of them that lie near it.
 
     Attributes:
-        number: a value chosen so that most of the numbers lie within a factor of two of it.
+        number: the typical value, with as many of the numbers as possible within a factor of two.
         share: the fraction of the numbers within a factor of two of it.
         otherwise: the median of all other numbers; None if there are none.
 

@@ -43,10 +43,11 @@ class ColumnLaw:
     """The distribution of one feature, as far as it is publicly known.
 
     Attributes:
-        edges: the increasing bounds of a number's intervals, one more than ``shares``; the number
-            is uniform within each interval. None for a categorical feature.
-        shares: the fraction of people in each interval or, for a categorical feature, with each
-            category, in the order of the categories' codes; not all zero.
+        edges: for a numeric feature, the increasing bounds of intervals, one more than ``shares``;
+            values are uniformly distributed in each interval. None for a categorical feature.
+        shares: the fraction of people in each interval; for a categorical feature, the fraction
+            with each category of the schema, and last the fraction with any other text. Not all
+            fractions are zero.
 
     """
 
@@ -149,7 +150,7 @@ _SEED: Final = b"conclave made-up rule %d %d "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeUpRules:
-    """Made-up labelling rules, like those whose labels may replace the labels of the rows.
+    """Made-up labelling rules that stand for the unknown rule that will relabel the rows.
 
     Attributes:
         searched: the public class of rules.

@@ -65,7 +65,7 @@ class Choice:
     Attributes:
         mechanism: the name of the answering mechanism.
         ensemble_size: the number k of models.
-        chunk_row_count: the number of rows of the smallest chunk on which its model is trained.
+        chunk_row_count: the number of rows on which the model of the smallest chunk is trained.
         cutoff: the cutoff T; None for a noisy vote.
         relabel_share: the fraction of epsilon for relabelling (replacing the rows' labels by those
             of a drawn rule).
@@ -98,9 +98,11 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
 
     The epsilon of answers and of relabelling (replacing the rows' labels by those of a drawn rule)
     together stays as configured, and so do all other shares. First the number k of models is
-    fixed: of the choices that give about the most labelled answers, the one with the largest
-    ``Choice.worst`` sets k. Then, of all choices with this k, the one with the largest mean ratio
-    is returned.
+    fixed. Of the choices that give about the most labelled answers, the one that gives the most in
+    an unfavourable case sets k. In this case, queries often reach the tree leaf on which the models
+    agree least; for models that label public cells, the number of answers is the one that is
+    exceeded under nine in ten made-up rules. Then, of all choices with this k, the one with the
+    largest mean ratio is returned.
 
     Args:
         request: the planned release, with a known number of rows.

@@ -110,7 +110,7 @@ class Offer:
 
 
 def search(request: PlanRequest, wanted: Wanted, trial: Trial | None) -> Offer:
-    """Return the releases with the least epsilon, and the fewest rows, that fulfil the wish.
+    """Return the releases with the least epsilon, and the fewest rows, that give what is wanted.
 
     Args:
         request: the configured release, with a known number of rows.

@@ -40,8 +40,8 @@ class Cliff:
         leaf_rows: the smallest and the largest number of rows per chunk of leaves that halve the
             number of answers.
         leaf_shares: the smallest and the largest fraction of people in such leaves.
-        tests: the names of the feature tests (yes-or-no questions such as age >= 40) whose rarer
-            answer is given by such a fraction of people; at most a few tests are named.
+        tests: the names of a few feature tests (yes-or-no questions such as age >= 40) whose rarer
+            answer is true of a fraction of people between the two in ``leaf_shares``.
         labels: the number of labelled answers that the release gives if it has the worst of these
             leaves.
         hypotheses_at_risk: of the made-up labelling rules with which the release was tried, the

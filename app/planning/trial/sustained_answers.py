@@ -66,8 +66,8 @@ class Sustained:
             number.
         demand: the wanted number of answers per period.
         cutoff: the number T of unstable answers that each generation can pay for.
-        quorum: the smallest number of generations at which ``Company.sustained_cautious`` reaches
-            the demand; None if none does.
+        quorum: the smallest number of generations at which the lasting rate is at least the demand
+            under nine in ten made-up rules; None if no number suffices.
         unit: the unit of privacy, rows or persons.
         size: the number of rows or persons in a generation.
 

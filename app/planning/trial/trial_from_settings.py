@@ -131,7 +131,15 @@ def _unpredictable(planned: Plan) -> str:
 
 
 def asked_by_tests(schema: Schema, searched: HypothesisClass) -> tuple[tuple[str, float], ...]:
-    """Return each feature test, such as age >= 40, with the frequency of its rarer answer."""
+    """Return the name of each feature test with the public frequency of its rarer answer.
+
+    A feature test is a yes-or-no question, such as age >= 40.
+
+    Args:
+        schema: the features, with their names.
+        searched: the public class of rules whose feature tests are returned.
+
+    """
     return tuple(
         (_asked(schema, test), min(test.public_frequency, 1 - test.public_frequency))
         for test in row_of(searched).tests(searched)
