@@ -166,8 +166,8 @@ class PlanRequest:
     def never_ends(self) -> bool:
         """Whether the ensemble never stops.
 
-        If each cell is answered only once, and there are fewer cells than allowed answers, the
-        number of allowed answers is never reached.
+        If each cell is answered only once, and there are fewer cells than the limit m of answers,
+        this limit is never reached.
         """
         cells = self.cell_count
         return (

@@ -50,8 +50,9 @@ over these 60 runs. The figures are from a simulation that decides many queries 
 the queries in one order are also decided by Conclave's own code, with the same result.
 
 The learners (models) are of two kinds. *Cells* are the class `cells` of
-[hypotheses.md](hypotheses.md#cells), which divides all vectors into public cells, with one learner
-for each row; *cells of 0.02 (35)* are 35 cells, each with at least 0.02 of the public points.
+[hypotheses.md](hypotheses.md#cells), which divides all vectors into public cells, with one model
+for each private row; *cells of 0.02 (35)* are 35 cells, each with at least 0.02 of the public
+points.
 *Trees* are the hypothesis classes of the example configurations, with the training rules
 `canonical` and `halving` and the shown number k of learners; with *few tests* they may use three
 tests. The noise is that of three mechanisms: *profile* is calibration `profile`, *sparse vector* is

@@ -161,7 +161,7 @@ class TestCounts:
 
         Args:
             places: positions of features in ``coding.features``, in any order and with repeats. The
-                result has one axis for each, which counts the tests of this feature.
+                result has one axis for each position, along which the tests of this feature lie.
 
         """
         distinct = tuple(sorted(set(places)))

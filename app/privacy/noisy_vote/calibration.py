@@ -164,7 +164,7 @@ class VoteCalibration(Protocol):
         ...
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the chance that noise changes the label, for each lead and this many answers."""
+        """Return, for each lead, the chance that a run's noise changes the label of an answer."""
         ...
 
     def answers_within(self, lead: int, /) -> int:
@@ -288,7 +288,7 @@ class NoisyVoteCalibration:
         return high
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return the chance that noise changes the label, for each lead and this many answers.
+        """Return, for each lead, the chance that a run's noise changes the label of an answer.
 
         The result is an approximation for planning, by the normal distribution and against one
         other label.

@@ -143,7 +143,7 @@ def refuse_living(
     progress: Progress,
     warn: Callable[[str], None] = _ignore,
 ) -> Begun:
-    """Return the public values of a new release; raise an error if it could not be opened.
+    """Return the public parameters with which a new release would begin; refuse one that cannot.
 
     Raises:
         ConfigurationError: a draw is impossible, or the release would answer almost nothing.
