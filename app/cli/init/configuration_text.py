@@ -29,6 +29,7 @@ HEAD: Final = """\
 #
 # Everything in this file is public: bounds, categories, cuts and shares must come from
 # public knowledge, never from the private records.
+# Check the bounds: make them as wide as the values can be; `thresholds` may stay as they are.
 # A number outside its bounds is moved to the nearest bound; a text that is not among the
 # categories counts as the category "other". docs/settings.md explains every setting.
 """

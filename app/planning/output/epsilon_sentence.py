@@ -35,9 +35,9 @@ def epsilon_words(request: PlanRequest) -> str:
     strength = next((words for most, words in STRENGTHS if epsilon <= most), BEYOND)
     unit = "record" if request.unit == "row" else request.unit
     return (
-        f"Epsilon {epsilon:g} {strength}: a guess about one {unit} that was an even chance is right"
-        f" with at most {even_chance_after(epsilon)} after everything that is released, but for"
-        f" delta = {delta:g}.{delta_words(delta, request.row_count, unit)}"
+        f"Epsilon {epsilon:g} {strength}: a reader who can only guess which of two values a {unit} "
+        f"has, and is right half of the time, is right {even_chance_after(epsilon)} after all "
+        f"that is released, up to delta = {delta:g}.{delta_words(delta, request.row_count, unit)}"
     )
 
 
@@ -59,8 +59,9 @@ def delta_words(delta: float, rows: int | None, unit: str) -> str:
 
 
 def even_chance_after(epsilon: float) -> str:
-    """Return the largest probability, in percent, to which epsilon lets a chance of 50 % rise."""
+    """Return in words how often a guess may be right that was right half of the time before."""
     chance = 1 / (1 + math.exp(-epsilon))
     if chance >= CERTAIN:
-        return "near certainty"
-    return f"about {chance:.0%}" if chance < WHOLE_PERCENT_MAX else f"about {chance:.2%}"
+        return "nearly always"
+    shown = f"{chance:.0%}" if chance < WHOLE_PERCENT_MAX else f"{chance:.2%}"
+    return f"at most about {shown} of the time"

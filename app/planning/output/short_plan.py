@@ -187,7 +187,7 @@ def rare_labels(
         return f"A label of fewer than {least} may be given to nobody: is {named}{more} so rare?"
     rare = [f'"{name}"' for name in classes if label_shares.get(name, 0.0) < share]
     if not rare:
-        return f"No label of the public sample is as rare as {least}."
+        return f"Every label of the public sample is frequent enough: on more than {least}."
     return f"May be given to nobody, with fewer than {least}: {', '.join(rare[:LABELS_NAMED])}."
 
 

@@ -42,7 +42,7 @@ def test_a_plan_is_three_lines(configuration: Path, capsys: pytest.CaptureFixtur
     assert re.search(r'fewer than \d+ rows \(.*%\) may be given to nobody: is "no" or', accuracy)
     assert change.startswith("Change: publish a classifier at once")
     assert "Epsilon 8 promises next to nothing in the worst case" in change
-    assert "with at most about 99.97%" in change
+    assert "is right at most about 99.97% of the time" in change
 
 
 def test_labels_that_will_vanish_are_named(
@@ -52,7 +52,10 @@ def test_labels_that_will_vanish_are_named(
     public = configuration.parent / "public.csv"
     for labels, told in (
         (["no"] * 2999 + ["yes"], "May be given to nobody, with fewer than 1"),
-        (["no", "yes"] * 500, "No label of the public sample is as rare as 1"),
+        (
+            ["no", "yes"] * 500,
+            "Every label of the public sample is frequent enough: on more than 1",
+        ),
     ):
         rows = [f"{index / 3000},{label}" for index, label in enumerate(labels)]
         public.write_text("\n".join(["x,y", *rows]) + "\n")
@@ -155,7 +158,12 @@ def test_bad_wishes_are_refused(
 
 @pytest.mark.parametrize(
     ("epsilon", "chance"),
-    [(0.1, "about 52%"), (1, "about 73%"), (8.5, "about 99.98%"), (20, "near certainty")],
+    [
+        (0.1, "at most about 52% of the time"),
+        (1, "at most about 73% of the time"),
+        (8.5, "at most about 99.98% of the time"),
+        (20, "nearly always"),
+    ],
 )
 def test_what_an_even_chance_becomes(epsilon: float, chance: str) -> None:
     """It is e^epsilon to one at most."""
