@@ -8,7 +8,8 @@
 * ``encoded_parts.py`` reads one part of a source alone: a file, or a section of a file.
 * ``csv_dialect.py`` has the separators and the encoding of a CSV file. ``csv_records.py`` divides
   its bytes into blocks of records.
-* ``arrow_texts.py`` parses many texts of a column together, with the same results as one by one.
+* ``arrow_columns.py`` has the rule for the values of an Arrow column, such as one of Parquet, and
+  ``arrow_texts.py`` parses many texts of a column together, with the same results as one by one.
 * ``sql_query_check.py`` checks the text of an SQL query, and refuses a query that may not return
   one row for each record.
 * ``row_blocks.py`` collects blocks from any reader into arrays, and refuses rows that do not fit.

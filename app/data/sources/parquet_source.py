@@ -1,7 +1,7 @@
 """Private rows from Parquet: one file, or several files in the order of their names.
 
-A column may contain texts, numbers, decimals or booleans, and for a date feature dates. It may have
-nulls and may be dictionary-encoded. It is read in batches, never into memory as a whole.
+A file is read in batches, never into memory as a whole; ``arrow_columns.py`` has the rule for the
+values.
 """
 
 from __future__ import annotations
@@ -12,53 +12,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import compute, parquet
+from pyarrow import parquet
 
 from app.data.field_values import MISSING_CELL
-from app.data.sources.arrow_texts import ArrowTexts
-from app.data.sources.column_values import IdentifierColumn, Values, dates
+from app.data.sources.arrow_columns import arrow_cells, refuse_type
+from app.data.sources.column_values import IdentifierColumn, Values
 from app.data.sources.parts import opened, source_files
 from app.data.sources.row_blocks import SOURCE, Block, Blocks, column_indices
 from app.data.sources.stored_files import GONE, reaching, store_scheme
 from app.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
-    from app.data.sources.column_values import Cells, SourceColumn
+    from app.data.sources.column_values import SourceColumn
     from app.data.sources.parts import Part
 
 ROWS_PER_BATCH = 65_536
 PAGE_BUFFER_BYTES = 2**20
 INVALID = "is not valid Parquet"
-
-_TEXT_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_string_view,
-)
-_NUMBER_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
-    pa.types.is_integer,
-    pa.types.is_floating,
-    pa.types.is_null,
-)
-# The library has no dictionary of these.
-_NARROW_DECIMALS: tuple[Callable[[pa.DataType], bool], ...] = (
-    pa.types.is_decimal32,
-    pa.types.is_decimal64,
-)
-_OTHER_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
-    pa.types.is_decimal,
-    pa.types.is_boolean,
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-    pa.types.is_binary_view,
-    pa.types.is_fixed_size_binary,
-)
-_DATE_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
-    pa.types.is_date,
-    pa.types.is_timestamp,
-)
 
 
 @contextmanager
@@ -123,10 +95,7 @@ def _row_counts(part: Part, source: str, columns: Sequence[SourceColumn]) -> lis
         for column, index in zip(columns, indices, strict=True):
             if index >= len(schema.names):
                 continue
-            field = schema.field(index)
-            if not _is_readable(_plain_type(field.type), column):
-                problem = f'column "{field.name}" in {part.place} holds neither text nor numbers'
-                raise DataError(SOURCE, f"{problem}, but {field.type}")
+            refuse_type(schema.field(index), column, place=part.place)
         metadata = file.metadata
         return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
 
@@ -177,7 +146,7 @@ def _blocks(
                         [
                             _repeated(given[column.name], batch.num_rows)
                             if column.name in given
-                            else _cells(batch.column(column.name), column)
+                            else arrow_cells(batch.column(column.name), column)
                             for column in columns
                         ],
                         part.name,
@@ -220,68 +189,3 @@ def _next_batch(
             if store_scheme(path) is None:
                 raise broken from None
             raise
-
-
-def _cells(array: pa.Array, column: SourceColumn) -> Cells:
-    """Return a batch of one column: numbers as they are, of anything else each value once."""
-    if pa.types.is_dictionary(array.type):
-        if _is_one_of(_TEXT_TYPES, array.type.value_type):
-            return _coded_texts(array)
-        array = array.dictionary_decode()
-    kind = array.type
-    if isinstance(column, IdentifierColumn) and pa.types.is_integer(kind) and not array.null_count:
-        return _texts(array.cast(pa.string()))
-    if column.takes_dates and _is_one_of(_DATE_TYPES, kind):
-        return dates(_local(array).cast(pa.date32(), safe=False).to_numpy(zero_copy_only=False))
-    if _is_one_of(_NUMBER_TYPES, kind) and (column.takes_numbers or pa.types.is_floating(kind)):
-        array = array.cast(pa.float64(), safe=False)
-    if column.takes_numbers and pa.types.is_float64(array.type):
-        return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
-    if _is_one_of(_TEXT_TYPES, kind):
-        return _texts(array)
-    if _is_one_of(_NARROW_DECIMALS, kind):
-        array = array.cast(pa.decimal128(kind.precision, kind.scale))
-    coded = array.dictionary_encode()
-    distinct = coded.dictionary.to_pylist()
-    places = coded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
-    return Values([*distinct, None] if coded.null_count else distinct, places)
-
-
-def _texts(array: pa.Array) -> ArrowTexts:
-    """Return texts as bytes: what is not UTF-8 is then refused by its row, as in a CSV."""
-    encoded = array.cast(pa.large_binary())
-    # An empty text is missing too.
-    return ArrowTexts(encoded.fill_null(MISSING_CELL.encode()) if array.null_count else encoded)
-
-
-def _coded_texts(array: pa.DictionaryArray) -> Cells:
-    """Return the texts of a dictionary that some row has, and where they stand."""
-    if array.null_count or len(array.dictionary) > len(array):
-        return _texts(array.dictionary_decode())
-    indices = array.indices.to_numpy(zero_copy_only=False)
-    used = np.bincount(indices, minlength=len(array.dictionary)) > 0
-    if used.all():
-        return Values(_texts(array.dictionary), indices)
-    return Values(_texts(array.dictionary.filter(pa.array(used))), (np.cumsum(used) - 1)[indices])
-
-
-def _local(array: pa.Array) -> pa.Array:
-    """Return moments as they are in their time zone, without it."""
-    return compute.local_timestamp(array) if pa.types.is_timestamp(array.type) else array
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the values, dictionary-encoded or not."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _is_readable(kind: pa.DataType, column: SourceColumn) -> bool:
-    """Tell whether values of a type have a text, or are dates where these belong."""
-    if column.takes_dates and _is_one_of(_DATE_TYPES, kind):
-        return True
-    return _is_one_of((*_TEXT_TYPES, *_NUMBER_TYPES, *_OTHER_TYPES), kind)
-
-
-def _is_one_of(tests: Sequence[Callable[[pa.DataType], bool]], kind: pa.DataType) -> bool:
-    """Tell whether some test holds of a type."""
-    return any(test(kind) for test in tests)
