@@ -197,6 +197,7 @@ class Forwarding:
         """
         if self._messages.leads:
             return self._answer_for_all(queries)
+        self._waiting.clear()  # from when this server led: they were sent again since
         parts = self._parts(queries) if self._may_forward(queries) else None
         if parts is None:
             return self._answerer.answer_batch(queries)

@@ -391,6 +391,22 @@ def test_the_connection_that_is_cut_passes_the_lead_on(
     assert isinstance(leader.answer(ask(1))[0], Fresh)
 
 
+def test_a_server_that_has_lost_the_lead_keeps_nothing_of_others(
+    pair: tuple[Server, Server],
+) -> None:
+    """What it had received is another's to decide, or it would begin empty batches without end."""
+    leader, other = pair
+    asking = Asking(lambda: other.answer(ask(1)))
+    leader.wait_for_a_message()
+    leader.forwarding.receive()
+    assert leader.forwarding.has_waiting
+    leader.forwarding.close()
+    leader.forwarding.answer_batch(NO_QUERIES)
+    assert not leader.forwarding.has_waiting
+    assert isinstance(asking.decisions()[0], Fresh)
+    assert other.answered == 1
+
+
 def test_a_server_that_cannot_hear_commits_by_itself(
     shared: SmallRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
