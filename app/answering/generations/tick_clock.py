@@ -67,10 +67,12 @@ class TickClock:
 
     async def _awaits_fit(self, state: LedgerState) -> bool:
         """Return whether there is something to train; ask again later if the ledger failed."""
+        ticker = self._ticker
         try:
-            if self._ticker.awaits_fit(state):
-                return True
-            return await asyncio.to_thread(self._ticker.awaits_change, state)
+            # On another thread, since both ask the database.
+            return await asyncio.to_thread(
+                lambda: ticker.awaits_fit(state) or ticker.awaits_change(state)
+            )
         except UnavailableError as error:
             log.warning("fit_postponed", error=type(error).__name__)
             await asyncio.sleep(RETRY_SECONDS)
