@@ -72,11 +72,14 @@ class LivingAnswerer(QueryAnswerer):
         """
         if self._undelivered.fresh:
             self.answer_batch(NO_QUERIES)
+        answered = self.release.state.answered
         try:
             ticker.tick(self.living)
         except NotFittedError:
             log.error("generation_not_fitted")  # noqa: TRY400 -- its trace tells of the fit
             raise
+        if self.release.state.answered != answered:  # by another server, before the tick
+            self.replays.leave_out_answers()
 
     def follow(self) -> bool:
         """Read ledger entries that other processes have committed; return whether there were any.

@@ -72,6 +72,21 @@ def test_a_tick_is_made_by_one_server(growing: GrowingRelease) -> None:
     one.release.ledger.close()
 
 
+def test_an_answer_of_another_server_before_a_tick_is_known_after_it(
+    growing: GrowingRelease,
+) -> None:
+    """The server that makes the tick gives it again, and draws nothing for its vector."""
+    one, other = growing.answerer(), growing.answerer()
+    (given,) = words(other, STABLE).answer_batch([ask(30)])
+    assert isinstance(given, Fresh)
+    growing.now += MINUTE
+    one.tick(growing.ticker(one.release.ledger))
+    (again,) = words(one, STABLE).answer_batch([ask(30)])
+    assert again == given.recorded
+    other.release.ledger.close()
+    one.release.ledger.close()
+
+
 def test_one_server_fits_what_was_appended(tmp_path: Path) -> None:
     """While its turn lasts, until the tick, no other draws a labelling."""
     growing = GrowingRelease(tmp_path)
