@@ -72,11 +72,14 @@ class LivingAnswerer(QueryAnswerer):
         """
         if self._undelivered.fresh:
             self.answer_batch(NO_QUERIES)
+        answered = self.release.state.answered
         try:
             ticker.tick(self.living)
         except NotFittedError:
             log.error("generation_not_fitted")  # noqa: TRY400 -- its trace tells of the fit
             raise
+        if self.release.state.answered != answered:  # by another server, before the tick
+            self.replays.leave_out_answers()
 
     def follow(self) -> bool:
         """Read ledger entries that other processes have committed; return whether there were any.
@@ -102,7 +105,7 @@ class LivingAnswerer(QueryAnswerer):
         self, queries: IdentifiedQueries, before_commit: BeforeCommit = do_nothing
     ) -> Sequence[Decision]:
         self._has_voted = False
-        before = self._undelivered
+        before, earlier = self._undelivered, list(self._undelivered_runs)
         decisions: list[Decision] = []
         batches: list[Batch] = []
         runs: list[Run] = []
@@ -110,14 +113,15 @@ class LivingAnswerer(QueryAnswerer):
             self._catch_up(transaction)
             replays = self._replay(transaction, queries)
             counts = dict(self._key_counts(transaction, queries))
-            for batch, decided in self._runs(transaction, queries, replays, counts):
+            for batch, decided in self._runs(transaction, queries, replays, counts, earlier):
                 decisions += decided
                 batches.append(batch)
                 active_set = generations_of(transaction.state.generations).active_set
                 runs.append(Run(active_set, batch.fresh))
-                drawn = [each for run in runs for each in run.fresh]
+                # Those of a failed commit that are not appended again yet are kept too.
+                self._undelivered_runs = [*runs, *earlier]
+                drawn = [each for run in self._undelivered_runs for each in run.fresh]
                 self._undelivered = before.followed_by(drawn, transaction)
-                self._undelivered_runs = runs
                 self._append(transaction, batch)
                 _retire(transaction)
             before_commit(transaction, decisions, counts)
@@ -136,17 +140,21 @@ class LivingAnswerer(QueryAnswerer):
         queries: IdentifiedQueries,
         replays: ReplayIndex,
         counts: dict[str, KeyCount],
+        earlier: list[Run],
     ) -> Iterator[tuple[Batch, Sequence[Decision]]]:
         """Yield a batch for each set of generations, with its decisions; whoever takes it appends.
 
-        Draws whose commit failed come first, each under the set that it was drawn with.
+        Draws whose commit failed come first, each under the set that it was drawn with; a run of
+        them leaves ``earlier`` when its turn comes.
         """
         undelivered = self._undelivered
-        for run in self._undelivered_runs:
+        while earlier:
+            run = earlier.pop(0)
             is_voting = run.active_set == generations_of(transaction.state.generations).active_set
             is_lost = any(map(replays.lacks, (each.vector_digest for each in run.fresh)))
             if is_lost and not is_voting:
                 if undelivered.left_no_trace:
+                    earlier.clear()
                     break  # as after a crash, they are drawn again, by whoever votes now
                 raise UncountedDrawsError
             batch = self._batch(transaction.state, NO_QUERIES, replays, counts)

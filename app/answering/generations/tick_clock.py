@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from app.answering.worker_thread import in_daemon_thread
-from app.errors import UnavailableError
+from app.errors import IntegrityError, UnavailableError
 
 if TYPE_CHECKING:
     from app.answering.generations.generations_answerer import LivingAnswerer
     from app.answering.writer import Writer
+    from app.ledger.entries.fold import LedgerState
     from app.release.generations.tick import Ticker
 
 LOOK_SECONDS: Final = 0.25
@@ -58,12 +59,26 @@ class TickClock:
                 await self._writer.catch_up()
             state = release.state
             is_fitting = self._fitting is not None and not self._fitting.done()
-            awaits_fit = self._ticker.awaits_fit(state) or self._ticker.awaits_change(state)
-            if awaits_fit and not is_fitting:
+            if not is_fitting and await self._awaits_fit(state):
                 self._fitting = asyncio.get_running_loop().create_task(self._fit())
             if self._ticker.is_due(state):
                 self._writer.request_tick(lambda: self._answerer.tick(self._ticker))
                 await asyncio.sleep(RETRY_SECONDS)
+
+    async def _awaits_fit(self, state: LedgerState) -> bool:
+        """Return whether there is something to train; ask again later if the ledger failed."""
+        ticker = self._ticker
+        try:
+            # On another thread, since both ask the database.
+            return await asyncio.to_thread(
+                lambda: ticker.awaits_fit(state) or ticker.awaits_change(state)
+            )
+        except UnavailableError as error:
+            log.warning("fit_postponed", error=type(error).__name__)
+            await asyncio.sleep(RETRY_SECONDS)
+        except IntegrityError as error:
+            self._writer.stop(error)
+        return False
 
     async def _fit(self) -> None:
         try:

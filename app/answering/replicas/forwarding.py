@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 FORWARDED_MAX: Final = 128
 """Queries of a batch that is sent to the leader; a larger one is worth a commit of its own."""
 
+ANSWER_BYTES_MAX: Final = 96
+"""Bytes that one answer takes in a reply, at most."""
+
+COUNT_BYTES_MAX: Final = 32
+"""Bytes that the counts of one API key take in a reply, at most, beside its name."""
+
 TAKEN_MAX: Final = 1024
 """Queries of other servers in one transaction of the leader's."""
 
@@ -191,6 +197,7 @@ class Forwarding:
         """
         if self._messages.leads:
             return self._answer_for_all(queries)
+        self._waiting.clear()  # from when this server led: they were sent again since
         parts = self._parts(queries) if self._may_forward(queries) else None
         if parts is None:
             return self._answerer.answer_batch(queries)
@@ -277,7 +284,7 @@ class Forwarding:
         """Return messages of the queries, by number; None where one query alone is too long."""
         self._number += 1
         body = _ENCODER.encode(_packed(self._number, queries))
-        if len(body) <= BODY_BYTES_MAX:
+        if max(len(body), _reply_bytes_max(queries)) <= BODY_BYTES_MAX:
             return {self._number: (body, queries)}
         if len(queries) == 1:
             return None
@@ -355,6 +362,13 @@ def _replies(
         names = {asker.name for asker in each.queries.askers if asker is not None}
         known = {name: counts[name] for name in names & counts.keys()}
         yield each.sender, _ENCODER.encode(Reply(each.number, [*map(_given, own)], known))
+
+
+def _reply_bytes_max(queries: IdentifiedQueries) -> int:
+    """Return how long a reply can be: one too long would undo the leader's transaction."""
+    names = {asker.name for asker in queries.askers if asker is not None}
+    counts = sum(len(name.encode()) + COUNT_BYTES_MAX for name in names)
+    return COUNT_BYTES_MAX + ANSWER_BYTES_MAX * len(queries) + counts
 
 
 def _packed(number: int, queries: IdentifiedQueries) -> Forwarded:

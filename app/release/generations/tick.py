@@ -121,9 +121,9 @@ class Ticker:
 
     def awaits_fit(self, state: LedgerState) -> bool:
         """Return whether any waiting batch of rows has untrained models."""
-        tick = generations_of(state.generations).tick
-        has_older_fits = bool(self.waiting.private_fitted) and self.waiting.checked_at != tick
-        return has_older_fits or bool(self._unfitted(state))
+        tick, fits = generations_of(state.generations).tick, self.waiting
+        is_checked = fits.checked_at == tick and fits.are_held()
+        return bool(fits.private_fitted and not is_checked) or bool(self._unfitted(state))
 
     def awaits_change(self, state: LedgerState) -> bool:
         """Return whether any requested erasure or correction is not prepared yet."""
@@ -168,8 +168,13 @@ class Ticker:
                 self._prepare()
 
     def _check_fits(self) -> None:
-        """Forget fits of slots that a tick of another process has changed since."""
+        """Forget fits of slots that a tick of another process has changed since.
+
+        Where the turn was lost with its connection, another process may draw: forget all.
+        """
         known, fits = generations_of(self.ledger.read_state().generations), self.waiting
+        if fits.private_fitted and not fits.are_held():
+            fits.end_turn()
         for each in known.waiting if self.waiting.checked_at != known.tick else ():
             fitted = fits.private_fitted.get(each.number)
             if fitted and not fitted.slots.holds_same(read_slots(self.ledger, each)):
@@ -265,9 +270,9 @@ class Ticker:
         """Append the entries of a tick; return what every generation keeps from it on."""
         cohort = _cohort(transaction.state)
         due = [each for each in known.due(period, cohort) if each.labelled_by is None]
-        self._require_fitted(known, due, cohort)
         changed = self._prepared(known)
         fitted = {**self.waiting.private_fitted, **changed.fitted}
+        self._require_fitted(known, due, cohort, fitted)
         kept = self._kept(known, due, changed, fitted)
         transaction.delete_beside(changed.requests)
         bury(transaction, known.tick + 1, changed.erased)
@@ -294,20 +299,28 @@ class Ticker:
             transaction.append(joined)
         return kept
 
-    def _require_fitted(self, known: Generations, due: Sequence[Generation], cohort: int) -> None:
+    def _require_fitted(
+        self,
+        known: Generations,
+        due: Sequence[Generation],
+        cohort: int,
+        fitted: Mapping[int, Fitted],
+    ) -> None:
         """Refuse a tick at which a generation is due that is not fitted.
 
         Raises:
             NotFittedError: this server had begun its fit before the tick was due.
             LedgerUnavailableError: another server fits it, and makes the tick; or none had
-                begun in time, as after a restart, and the tick comes with the fit.
+                begun in time, as after a restart, or the turn was lost with its connection,
+                and the tick comes with the fit.
 
         """
         for each in due:
-            if each.number in self.waiting.private_fitted and self.waiting.are_held():
+            if each.number in fitted and self.waiting.are_held():
                 continue
             joins_at = known.join_period(each, cohort) or 0
-            if self.waiting.begun.get(each.number, joins_at) < joins_at:
+            has_begun = self.waiting.begun.get(each.number, joins_at) < joins_at
+            if has_begun and each.number not in fitted:
                 raise NotFittedError
             raise LedgerUnavailableError(FITTED_ELSEWHERE)
 

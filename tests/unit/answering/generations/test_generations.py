@@ -22,7 +22,7 @@ from app.errors import (
 )
 from app.ledger.copies.copies import back_up
 from app.ledger.entries.generations import generations_of
-from app.ledger.ledger import RecordedAnswer
+from app.ledger.ledger import RecordedAnswer, Transaction
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.privacy.exponential import mechanism as exponential
@@ -301,6 +301,36 @@ def test_draws_of_a_refused_commit_are_recorded_under_their_set(growing: Growing
     assert [each.stable for each in decided if isinstance(each, RecordedAnswer)] == [False, False]
     assert standing(answerer) == [("retired", 2), ("retired", 2)]
     check(answerer)
+
+
+def test_a_second_refusal_loses_no_draws_of_a_later_set(
+    growing: GrowingRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hit of those that voted on is recorded, where the retirement before was refused twice."""
+    ledger = FaultyLedger(growing.small)
+    answerer = growing.answerer([], ledger=ledger, generations=2)
+    answerer._noise = ScriptedNoise([HIT])
+    answerer.answer_batch([ask(9)])
+    growing.append(ledger, seed=12)
+    growing.pass_periods(answerer, 2)
+    assert standing(answerer) == [("active", 1), ("active", 1), ("active", 0)]
+    answerer._noise = ScriptedNoise([HIT, HIT])
+    ledger.faults = ["refused"]
+    with pytest.raises(LedgerUnavailableError):
+        answerer.answer_batch([ask(1), ask(2)])
+    with monkeypatch.context() as full:
+        full.setattr(Transaction, "record_columns", _refuse)
+        with pytest.raises(LedgerUnavailableError):
+            answerer.answer_batch([ask(1), ask(2)])
+    decided = answerer.answer_batch([ask(1), ask(2)])
+    assert [each.stable for each in decided if isinstance(each, RecordedAnswer)] == [False, False]
+    assert standing(answerer) == [("retired", 2)] * 3
+    check(answerer)
+
+
+def _refuse(*_: object) -> NoReturn:
+    """Refuse a write, as a full disk does before the commit."""
+    raise LedgerUnavailableError("the disk is full")
 
 
 def test_draws_are_never_recorded_under_another_set(growing: GrowingRelease) -> None:

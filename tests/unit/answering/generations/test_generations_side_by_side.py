@@ -8,6 +8,7 @@ import pytest
 
 from app.answering.queries import Fresh
 from app.errors import LedgerUnavailableError, WaitingError
+from app.ledger.database.postgresql import DRAWING_LOCK
 from app.ledger.entries.generations import generations_of
 from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
@@ -71,6 +72,21 @@ def test_a_tick_is_made_by_one_server(growing: GrowingRelease) -> None:
     one.release.ledger.close()
 
 
+def test_an_answer_of_another_server_before_a_tick_is_known_after_it(
+    growing: GrowingRelease,
+) -> None:
+    """The server that makes the tick gives it again, and draws nothing for its vector."""
+    one, other = growing.answerer(), growing.answerer()
+    (given,) = words(other, STABLE).answer_batch([ask(30)])
+    assert isinstance(given, Fresh)
+    growing.now += MINUTE
+    one.tick(growing.ticker(one.release.ledger))
+    (again,) = words(one, STABLE).answer_batch([ask(30)])
+    assert again == given.recorded
+    other.release.ledger.close()
+    one.release.ledger.close()
+
+
 def test_one_server_fits_what_was_appended(tmp_path: Path) -> None:
     """While its turn lasts, until the tick, no other draws a labelling."""
     growing = GrowingRelease(tmp_path)
@@ -96,3 +112,35 @@ def test_one_server_fits_what_was_appended(tmp_path: Path) -> None:
         pass
     other.close()
     one.release.ledger.close()
+
+
+@pytest.mark.parametrize("is_noticed", [True, False])
+def test_a_turn_that_was_cut_off_is_taken_again(
+    growing: GrowingRelease, postgresql: PostgresqlServer, *, is_noticed: bool
+) -> None:
+    """A restart of the database between fit and tick stops nothing: what waits is fitted anew."""
+    one = growing.answerer()
+    ledger = one.release.ledger
+    growing.append(ledger)
+    one.follow()
+    ticker = growing.ticker(ledger)
+    ticker.fit_waiting()
+    assert not ticker.awaits_fit(one.release.state)
+    with postgresql.connect(growing.ledger_url) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
+            "AND classid::bigint = %s AND objsubid = 2",
+            (DRAWING_LOCK,),
+        )
+    assert ticker.awaits_fit(one.release.state)
+    if is_noticed:
+        ticker.fit_waiting()
+    growing.now += 2 * MINUTE
+    if not is_noticed:
+        with pytest.raises(LedgerUnavailableError):
+            one.tick(ticker)
+        ticker.fit_waiting()
+    one.tick(ticker)
+    assert one.release.ensemble_size == 10
+    verify(ledger)
+    ledger.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,13 +14,20 @@ from app.answering.answer_query import Edge, Step
 from app.answering.batch_decisions import Decision
 from app.answering.queries import NO_QUERIES, Asker, Fresh, Query, Relayed
 from app.answering.replicas import forwarding as forwarding_module
-from app.answering.replicas.forwarding import Forwarding
+from app.answering.replicas.forwarding import Forwarding, Given, Reply
 from app.errors import KeyLimitError, LedgerUnavailableError
 from app.ledger.database import notifications
 from app.ledger.database.notifications import LEADING_LOCK, Messages
-from app.ledger.ledger import RecordedAnswer, Transaction
+from app.ledger.ledger import KeyCount, RecordedAnswer, Transaction
 from app.noise.system import SystemNoise
-from tests.builders.release.small_release import HIT, STABLE, RowAnswerer, SmallRelease, ask
+from tests.builders.release.small_release import (
+    HIT,
+    STABLE,
+    RowAnswerer,
+    SmallRelease,
+    ask,
+    identified,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -151,6 +159,35 @@ def test_many_queries_go_in_several_messages(pair: tuple[Server, Server]) -> Non
     assert leader.answered == len(queries)
     again = leader.answer(*queries)
     assert again == [each.recorded for each in decisions if isinstance(each, Relayed)]
+
+
+@pytest.mark.parametrize("count", [60, 80, 90, 104, 128])
+def test_a_reply_is_never_longer_than_a_message(shared: SmallRelease, count: int) -> None:
+    """Short vectors have answers longer than themselves, and fewer of them go together."""
+    shared = replace(
+        shared, changes={"answers__queries": "1000", "answers__mechanism": "stability"}
+    )
+    leader, other = Server(shared, [STABLE] * 200), Server(shared, [])
+    queries = [ask(30 + number / 8) for number in range(count)]
+    asking = Asking(lambda: other.answer(*queries))
+    while asking.is_under_way:
+        leader.forwarding.answer_batch(NO_QUERIES)
+    assert {type(decision) for decision in asking.decisions()} == {Relayed}
+    assert leader.answered == count
+    leader.forwarding.close()
+    other.forwarding.close()
+
+
+def test_a_reply_takes_no_more_bytes_than_its_queries_were_sent_for() -> None:
+    """The longest answers to as many API keys as there are queries stay within what is reckoned."""
+    large, names = 2**63, [f"{number:064}" for number in range(30)]
+    askers = [Asker(name, large, large) for name in names]
+    queries = identified([Query(ask(1).vector, asker=asker) for asker in askers])
+    answer = RecordedAnswer(large, 2**31, False, 1000, 1000, True, 2)  # noqa: FBT003 -- columns of a row
+    counts = {name: KeyCount(large, large) for name in names}
+    reply = Reply(large, [Given(answer, is_new=False)] * len(names), counts)
+    body = forwarding_module._ENCODER.encode(reply)
+    assert len(body) <= forwarding_module._reply_bytes_max(queries)
 
 
 def test_no_reply_comes_before_the_commit(
@@ -352,6 +389,22 @@ def test_the_connection_that_is_cut_passes_the_lead_on(
         leader.forwarding.receive()
     assert not leader.forwarding.leads
     assert isinstance(leader.answer(ask(1))[0], Fresh)
+
+
+def test_a_server_that_has_lost_the_lead_keeps_nothing_of_others(
+    pair: tuple[Server, Server],
+) -> None:
+    """What it had received is another's to decide, or it would begin empty batches without end."""
+    leader, other = pair
+    asking = Asking(lambda: other.answer(ask(1)))
+    leader.wait_for_a_message()
+    leader.forwarding.receive()
+    assert leader.forwarding.has_waiting
+    leader.forwarding.close()
+    leader.forwarding.answer_batch(NO_QUERIES)
+    assert not leader.forwarding.has_waiting
+    assert isinstance(asking.decisions()[0], Fresh)
+    assert other.answered == 1
 
 
 def test_a_server_that_cannot_hear_commits_by_itself(
