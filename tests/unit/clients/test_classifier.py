@@ -149,6 +149,20 @@ def test_dates_and_booleans_are_read_as_they_are_asked() -> None:
         Classifier({**DOCUMENT, "features": [{**features[0], "kind": "colour"}, features[1]]})
 
 
+def test_a_date_that_is_a_token_is_missing_however_it_is_written() -> None:
+    """As in the sources: a date, a moment or its text; its number of days is another matter."""
+    born = {"name": "born", "kind": "date", "bounds": [-36524.0, 20000.0]}
+    tree = {"feature": 0, "at_least": 0.0, "true": {"label": "high"}, "false": {"label": "low"}}
+    missing = ["9999-12-31", "1900-01-01T00:00"]
+    document = {**DOCUMENT, "missing": missing, "features": [born], "tree": tree}
+    last = dt.date(9999, 12, 31)
+    given = [last, np.datetime64("9999-12-31"), "9999-12-31", "9999-12-31 10:30", " 9999-12-31"]
+    labels = Classifier(document).predict([[each] for each in given])
+    assert labels.tolist() == ["low"] * len(given)
+    days = float((last - dt.date(1970, 1, 1)).days)
+    assert Classifier(document).predict([["9999-12-30"], [days]]).tolist() == ["high"] * 2
+
+
 def test_many_rows_are_read_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels come in the order of rows, however many are computed together, and none of none."""
     monkeypatch.setattr("conclave_client.classifier.ROWS_TOGETHER", 2)
