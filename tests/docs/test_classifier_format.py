@@ -57,6 +57,26 @@ def test_the_program_takes_a_date_that_is_a_token_as_missing() -> None:
         assert predict(document, [*row, "9999-12-30"]) != predict(document, [*row, None])
 
 
+def test_the_program_takes_true_as_the_category_that_it_is() -> None:
+    """As the server does: True where that is a category, else true."""
+    for known in ("True", "true"):
+        features = (FeatureDocument("w", "categorical", categories=(known,)),)
+        yes, no = NodeDocument(label="yes"), NodeDocument(label="no")
+        tree = NodeDocument(feature=0, category=known, true=yes, false=no)
+        document = ClassifierDocument(
+            format=FORMAT,
+            version=1,
+            release="r",
+            label="y",
+            classes=("no", "yes"),
+            missing=(),
+            features=features,
+            tree=tree,
+        )
+        predict = names_defined(PAGE, "import re")["predict"]
+        assert predict(json.loads(msgspec.json.encode(document)), [True]) == "yes"
+
+
 def test_the_page_names_every_member() -> None:
     """Each member of the document stands in its tables or its text."""
     page = text(PAGE)

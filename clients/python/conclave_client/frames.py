@@ -36,7 +36,10 @@ NUMBER_KINDS: Final = "fiu"
 MISSING_TYPES: Final = frozenset({"NAType", "NaTType"})
 LISTING_METHODS: Final = ("to_pylist", "to_list", "tolist")
 TABLE_DIMENSIONS: Final = 2
-TRUTHS: Final = {True: "true", False: "false"}
+# The spellings of a boolean, in small letters, and its numbers.
+TRUTHS: Final[Mapping[object, str]] = dict.fromkeys(("true", "t", 1), "true") | dict.fromkeys(
+    ("false", "f", 0), "false"
+)
 DAY_ZERO: Final = dt.date(1970, 1, 1).toordinal()
 # A date, or a moment in the extended form of ISO 8601, whose date is what stands there.
 ISO_DATE: Final = re.compile(
@@ -135,6 +138,18 @@ def codes_of(
     return np.array(found, dtype=np.int64)
 
 
+def truths_of(
+    column: Column, name: str, categories: Sequence[str], missing: MissingTokens
+) -> NDArray[np.int64]:
+    """Return a boolean column as :func:`codes_of` does, whatever spells true and false.
+
+    Raises:
+        ValueError: a value is neither a boolean, nor 0 or 1, nor a text, nor missing.
+
+    """
+    return codes_of([_truth(value) for value in _listed(column)], name, categories, missing)
+
+
 def _has_named_columns(frame: Frame) -> bool:
     """Return whether columns are found by name; a list of rows has neither of these."""
     if isinstance(frame, np.ndarray):
@@ -210,9 +225,18 @@ def _day(value: object, name: str, missing: MissingTokens) -> float:
     return _number(value, name, missing.texts)
 
 
+def _truth(value: object) -> object:
+    """Return ``true`` or ``false`` for one of their spellings, and any other value unchanged."""
+    if isinstance(value, str):
+        text = value.strip(" \t").lower()
+        return TRUTHS.get(float(text) if NUMBER.fullmatch(text) else text, value)
+    return TRUTHS.get(value, value) if isinstance(value, SupportsFloat) else value
+
+
 def _code(value: object, name: str, known: Mapping[str, int], other: int) -> int:
     if isinstance(value, bool | np.bool):
-        value = TRUTHS[bool(value)]
+        likeliest = str(value)  # unless the categories say it as JSON does
+        value = likeliest if likeliest in known else likeliest.lower()
     if isinstance(value, str):
         return known.get(value, other)
     if not _is_missing(value):

@@ -335,7 +335,9 @@ def _categorical_values(
     feature: FeatureDocument, missing: tuple[str, ...]
 ) -> st.SearchStrategy[str | None]:
     known = [*(feature.categories or ()), *missing, "", "other"]
-    return st.one_of(st.sampled_from(known), TEXTS, st.none())
+    # Other spellings of a boolean are none of its values: a query's are read before.
+    others = st.just("other") if feature.kind == "boolean" else TEXTS
+    return st.one_of(st.sampled_from(known), others, st.none())
 
 
 def published_tree(
