@@ -10,6 +10,7 @@ points determine the classifier's tests.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -269,8 +270,12 @@ def with_shared_values(
 
 def equal_cuts(*, lower: float, upper: float, bins: int) -> tuple[float, ...]:
     """Return the ``bins - 1`` distinct cuts that divide the interval [lower, upper] equally."""
-    cuts = (lower + (upper - lower) * index / bins for index in range(1, bins))
-    return tuple(dict.fromkeys(cuts))
+    whole = upper - lower
+    # A multiple of a very wide range overflows, and a fraction of it does not.
+    parts = (whole * index / bins for index in range(1, bins))
+    if not math.isfinite(whole * (bins - 1)):
+        parts = (whole / bins * index for index in range(1, bins))
+    return tuple(dict.fromkeys(lower + part for part in parts))
 
 
 def _tests(

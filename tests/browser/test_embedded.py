@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -138,6 +139,42 @@ def test_booleans_and_dates_are_taken_as_they_are_asked(browser: Browser) -> Non
     with offline(browser, classifier.json) as opened:
         opened.find("#form").wait_for(timeout=PATIENCE_MILLISECONDS)
         assert opened.page.evaluate(PREDICT, rows) == classifier.predict_many(vectors)
+
+
+def test_numbers_and_booleans_are_categories_as_on_the_server(browser: Browser) -> None:
+    """A row is handed over as a query has it: 7.5 is the category 7.5, and 1 is true."""
+    classifier, schema = classifier_of("trees-of-kinds"), schema_of("trees-of-kinds")
+    features = json.loads(classifier.json)["features"]
+    features[3]["categories"] = ["True", "7.50", "1e3"]
+    rows: list[list[object]] = [
+        [None, None, None, None, member, "1970-01-02"] for member in (1, 0, "T", " FALSE", "1.0")
+    ]
+    vectors = [parse_features(schema, row) for row in rows]
+    named = "(values) => values.map((value) => present(published, [0, 0, 0, value, null, 0])[3])"
+    document = json.loads(classifier.json) | {"features": features}
+    with offline(browser, json.dumps(document).encode()) as opened:
+        opened.find("#form").wait_for(timeout=PATIENCE_MILLISECONDS)
+        assert opened.page.evaluate(PREDICT, rows) == classifier.predict_many(vectors)
+        given = [True, False, 7.5, 1000, 45, 3]
+        wanted = ["True", "false", "7.50", "1e3", "45.0", "3"]
+        assert opened.page.evaluate(named, given) == wanted
+
+
+def test_a_date_that_is_a_token_is_missing(browser: Browser) -> None:
+    """A date that stands for no date is not a late one, typed or handed over."""
+    classifier = classifier_of("trees-of-kinds")
+    document = json.loads(classifier.json) | {"missing": ["9999-12-31"]}
+    row: list[object] = [None, None, None, None, "true"]
+    none, late = (classifier.predict((None, None, None, None, "true", day)) for day in (None, 1e6))
+    assert none != late
+    with offline(browser, json.dumps(document).encode()) as opened:
+        rows = [[*row, "9999-12-31"], [*row, "9999-12-30"]]
+        assert opened.page.evaluate(PREDICT, rows) == [none, late]
+        opened.find("#feature-4").fill("true")
+        for born, label in ((" 9999-12-31", none), ("9999-12-30", late)):
+            opened.find("#feature-5").fill(born)
+            opened.find("button").click()
+            opened.shows("#answer", label)
 
 
 @pytest.mark.parametrize(

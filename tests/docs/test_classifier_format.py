@@ -24,6 +24,7 @@ from app.release.classifier.classifier_document import (
 from app.release.classifier.onnx.onnx_model import to_onnx
 from app.release.classifier.published_classifier import PublishedClassifier
 from tests.builders.release.classifier_documents import documents, vectors
+from tests.builders.release.every_learner import classifier_of
 from tests.docs.pages import ROOT, names_defined, text
 
 if TYPE_CHECKING:
@@ -43,6 +44,37 @@ def test_the_program_on_the_page_predicts_as_the_server(data: st.DataObject) -> 
     read = json.loads(published.json)
     for row in data.draw(vectors(document)):
         assert predict(read, row) == published.predict(row)
+
+
+def test_the_program_takes_a_date_that_is_a_token_as_missing() -> None:
+    """A date that stands for no date is not a late one."""
+    classifier = classifier_of("trees-of-kinds")
+    document = json.loads(classifier.json) | {"missing": ["9999-12-31"]}
+    predict = names_defined(PAGE, "import re")["predict"]
+    for member in ("true", "false"):
+        row = [None, None, None, None, member]
+        assert predict(document, [*row, "9999-12-31"]) == predict(document, [*row, None])
+        assert predict(document, [*row, "9999-12-30"]) != predict(document, [*row, None])
+
+
+def test_the_program_takes_true_as_the_category_that_it_is() -> None:
+    """As the server does: True where that is a category, else true."""
+    for known in ("True", "true"):
+        features = (FeatureDocument("w", "categorical", categories=(known,)),)
+        yes, no = NodeDocument(label="yes"), NodeDocument(label="no")
+        tree = NodeDocument(feature=0, category=known, true=yes, false=no)
+        document = ClassifierDocument(
+            format=FORMAT,
+            version=1,
+            release="r",
+            label="y",
+            classes=("no", "yes"),
+            missing=(),
+            features=features,
+            tree=tree,
+        )
+        predict = names_defined(PAGE, "import re")["predict"]
+        assert predict(json.loads(msgspec.json.encode(document)), [True]) == "yes"
 
 
 def test_the_page_names_every_member() -> None:

@@ -46,7 +46,12 @@ class CurvePoint:
 
 def point(logit: float) -> CurvePoint:
     """Return the probabilities of an unstable and a stable answer, given the log-odds."""
-    return CurvePoint(1.0 / (1.0 + math.exp(-logit)), 1.0 / (1.0 + math.exp(logit)))
+    return CurvePoint(_share(logit), _share(-logit))
+
+
+def _share(logit: float) -> float:
+    """Return the probability of given log-odds, which may be beyond the range of exp."""
+    return 1.0 / (1.0 + math.exp(min(-logit, _EXPONENT_MAX)))
 
 
 def logit_of(probability: float) -> float:

@@ -24,6 +24,7 @@ from conclave_client.frames import (
     columns_of,
     days_of,
     numbers_of,
+    truths_of,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ ROWS_TOGETHER: Final = 4096
 BINARY: Final = 2
 NUMERIC: Final = "numeric"
 DATE: Final = "date"
-KINDS: Final = frozenset({NUMERIC, DATE, "categorical", "boolean"})
+BOOLEAN: Final = "boolean"
+KINDS: Final = frozenset({NUMERIC, DATE, BOOLEAN, "categorical"})
 
 
 class UnsupportedClassifierError(ValueError):
@@ -181,7 +183,8 @@ def _values_of(
         return days_of(column, name, missing)
     if feature["kind"] == NUMERIC:
         return numbers_of(column, name, missing)
-    return codes_of(column, name, feature["categories"], missing)
+    codes = truths_of if feature["kind"] == BOOLEAN else codes_of
+    return codes(column, name, feature["categories"], missing)
 
 
 def _indices(decided: Integers) -> NDArray[np.int64]:

@@ -36,23 +36,34 @@ NUMBER_KINDS: Final = "fiu"
 MISSING_TYPES: Final = frozenset({"NAType", "NaTType"})
 LISTING_METHODS: Final = ("to_pylist", "to_list", "tolist")
 TABLE_DIMENSIONS: Final = 2
-TRUTHS: Final = {True: "true", False: "false"}
+# The spellings of a boolean, in small letters, and its numbers.
+TRUTHS: Final[Mapping[object, str]] = dict.fromkeys(("true", "t", 1), "true") | dict.fromkeys(
+    ("false", "f", 0), "false"
+)
 DAY_ZERO: Final = dt.date(1970, 1, 1).toordinal()
+# A date, or a moment in the extended form of ISO 8601, whose date is what stands there.
+ISO_DATE: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d)"
+    r"([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MissingTokens:
-    """The texts that stand for a missing value, and their values if they are numbers like "-9"."""
+    """The texts that stand for a missing value, and their values if they are numbers or dates."""
 
     texts: frozenset[str]
     numbers: tuple[float, ...]
+    dates: frozenset[dt.date]
 
     @classmethod
     def of(cls, missing: Iterable[str]) -> MissingTokens:
         """Return the texts that stand for a missing value: the given ones and the empty text."""
         texts = frozenset(missing)
         spelled = [float(each) for each in texts if NUMBER.fullmatch(each.strip(" \t"))]
-        return cls(texts | {""}, tuple(filter(math.isfinite, spelled)))
+        dates = {date for each in texts if (date := _date_in(each)) is not None}
+        return cls(texts | {""}, tuple(filter(math.isfinite, spelled)), frozenset(dates))
 
 
 def columns_of(frame: Frame, names: Sequence[str]) -> list[Any]:
@@ -103,7 +114,7 @@ def days_of(column: Column, name: str, missing: MissingTokens) -> NDArray[np.flo
         ValueError: a value is neither a date, nor a number of days, nor missing.
 
     """
-    listed = [_day(value, name, missing.texts) for value in _listed(column)]
+    listed = [_day(value, name, missing) for value in _listed(column)]
     return np.array(listed, dtype=np.float64)
 
 
@@ -125,6 +136,18 @@ def codes_of(
     known.update((category, code) for code, category in enumerate(categories))
     found = [_code(value, name, known, other) for value in _listed(column)]
     return np.array(found, dtype=np.int64)
+
+
+def truths_of(
+    column: Column, name: str, categories: Sequence[str], missing: MissingTokens
+) -> NDArray[np.int64]:
+    """Return a boolean column as :func:`codes_of` does, whatever spells true and false.
+
+    Raises:
+        ValueError: a value is neither a boolean, nor 0 or 1, nor a text, nor missing.
+
+    """
+    return codes_of([_truth(value) for value in _listed(column)], name, categories, missing)
 
 
 def _has_named_columns(frame: Frame) -> bool:
@@ -179,22 +202,41 @@ def _number(value: object, name: str, texts: frozenset[str]) -> float:
         raise ValueError(f"{name}: a number is beyond float64") from None
 
 
-def _day(value: object, name: str, texts: frozenset[str]) -> float:
+def _date_in(text: str) -> dt.date | None:
+    """Return the date in a text in ISO 8601, with or without a time; None for any other text."""
+    written = ISO_DATE.fullmatch(text.strip(" \t"))
+    try:
+        return None if written is None else dt.date.fromisoformat(written[1])
+    except ValueError:  # such as the 30th of February
+        return None
+
+
+def _day(value: object, name: str, missing: MissingTokens) -> float:
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[D]").item()
-    if isinstance(value, str) and value not in texts:
-        try:
-            value = dt.date.fromisoformat(value)
-        except ValueError:
-            raise ValueError(f"{name}: a date such as 2026-12-31 is needed") from None
-    if isinstance(value, dt.date):  # a datetime is one
-        return float(value.toordinal() - DAY_ZERO)
-    return _number(value, name, texts)
+    if isinstance(value, str) and value not in missing.texts:
+        value = _date_in(value)
+        if value is None:
+            raise ValueError(f"{name}: a date such as 2026-12-31 is needed")
+    if isinstance(value, dt.date) and not _is_missing(value):  # a datetime is one
+        day = value.toordinal()
+        is_token = any(day == date.toordinal() for date in missing.dates)
+        return math.nan if is_token else float(day - DAY_ZERO)
+    return _number(value, name, missing.texts)
+
+
+def _truth(value: object) -> object:
+    """Return ``true`` or ``false`` for one of their spellings, and any other value unchanged."""
+    if isinstance(value, str):
+        text = value.strip(" \t").lower()
+        return TRUTHS.get(float(text) if NUMBER.fullmatch(text) else text, value)
+    return TRUTHS.get(value, value) if isinstance(value, SupportsFloat) else value
 
 
 def _code(value: object, name: str, known: Mapping[str, int], other: int) -> int:
     if isinstance(value, bool | np.bool):
-        value = TRUTHS[bool(value)]
+        likeliest = str(value)  # unless the categories say it as JSON does
+        value = likeliest if likeliest in known else likeliest.lower()
     if isinstance(value, str):
         return known.get(value, other)
     if not _is_missing(value):

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from app.learning.trees.tree import Tree
 
 BOUND = 1e6
-# onnxruntime's own passes over a graph lose doubles below the smallest of float32.
-SPAN_MIN = 1e-30
 BINARY = 2
 VERSIONS = {
     "tree": TREE_VERSION,
@@ -146,7 +144,7 @@ def vectors(document: ClassifierDocument) -> st.SearchStrategy[list[Vector]]:
 
 def _numeric(name: str) -> st.SearchStrategy[FeatureDocument]:
     bounds = st.lists(NUMBERS, min_size=2, max_size=2, unique=True).map(sorted)
-    bounds = bounds.filter(lambda both: both[1] - both[0] > SPAN_MIN)
+    bounds = bounds.filter(lambda both: both[1] > both[0])
     return bounds.map(lambda both: FeatureDocument(name, "numeric", bounds=(both[0], both[1])))
 
 
@@ -281,7 +279,7 @@ def _numbers(
         lower, upper = bounds
         middle = lower + (upper - lower) / 2
         both = draw(st.sampled_from([bounds, (lower, middle), (middle, upper)]))
-        return both if both[1] - both[0] > SPAN_MIN else bounds
+        return both if both[1] > both[0] else bounds
 
     return NumbersDocument(
         features=tuple(chosen),
@@ -337,7 +335,9 @@ def _categorical_values(
     feature: FeatureDocument, missing: tuple[str, ...]
 ) -> st.SearchStrategy[str | None]:
     known = [*(feature.categories or ()), *missing, "", "other"]
-    return st.one_of(st.sampled_from(known), TEXTS, st.none())
+    # Other spellings of a boolean are none of its values: a query's are read before.
+    others = st.just("other") if feature.kind == "boolean" else TEXTS
+    return st.one_of(st.sampled_from(known), others, st.none())
 
 
 def published_tree(

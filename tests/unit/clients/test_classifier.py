@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.data.schema import CategoricalFeature, Schema
+from app.data.vectors import parse_features
 from app.release.classifier.published_classifier import PublishedClassifier
 from conclave_client import Classifier, UnsupportedClassifierError, load_classifier
 from tests.builders.release.classifier_documents import documents, vectors
@@ -147,6 +149,45 @@ def test_dates_and_booleans_are_read_as_they_are_asked() -> None:
         classifier.predict([["1.1.2000", True]])
     with pytest.raises(UnsupportedClassifierError, match="a kind of feature"):
         Classifier({**DOCUMENT, "features": [{**features[0], "kind": "colour"}, features[1]]})
+
+
+@pytest.mark.parametrize("names", [["False", "True"], ["false", "true"]])
+def test_a_boolean_is_the_category_that_it_is_to_the_server(names: list[str]) -> None:
+    """What pandas writes as True is the category True, and true where there is no such one."""
+    work = CategoricalFeature(name="work", categories=tuple(names))
+    schema = Schema(label="y", classes=("low", "high"), features=(work,))
+    feature = {"name": "work", "kind": "categorical", "categories": names}
+    leaves = {"true": {"label": "high"}, "false": {"label": "low"}}
+    for truth in (True, False):
+        (known,) = parse_features(schema, [truth])
+        tree = {"feature": 0, "category": known, **leaves}
+        classifier = Classifier({**DOCUMENT, "features": [feature], "tree": tree})
+        assert classifier.predict({"work": np.array([truth])}).tolist() == ["high"]
+
+
+def test_every_spelling_of_a_boolean_is_read() -> None:
+    """A boolean feature takes what the server takes of it: texts in any capitals, and 0 and 1."""
+    smoker = {"name": "smoker", "kind": "boolean", "categories": ["false", "true"]}
+    leaves = {"true": {"label": "high"}, "false": {"label": "low"}}
+    tree = {"feature": 0, "category": "true", **leaves}
+    classifier = Classifier({**DOCUMENT, "features": [smoker], "tree": tree})
+    true = [True, np.True_, 1, 1.0, np.int64(1), "TRUE", "True", " t", "1.0"]
+    rows = [[each] for each in (*true, False, 0, "F", None, "?")]
+    assert classifier.predict(rows).tolist() == ["high"] * len(true) + ["low"] * 5
+
+
+def test_a_date_that_is_a_token_is_missing_however_it_is_written() -> None:
+    """As in the sources: a date, a moment or its text; its number of days is another matter."""
+    born = {"name": "born", "kind": "date", "bounds": [-36524.0, 20000.0]}
+    tree = {"feature": 0, "at_least": 0.0, "true": {"label": "high"}, "false": {"label": "low"}}
+    missing = ["9999-12-31", "1900-01-01T00:00"]
+    document = {**DOCUMENT, "missing": missing, "features": [born], "tree": tree}
+    last = dt.date(9999, 12, 31)
+    given = [last, np.datetime64("9999-12-31"), "9999-12-31", "9999-12-31 10:30", " 9999-12-31"]
+    labels = Classifier(document).predict([[each] for each in given])
+    assert labels.tolist() == ["low"] * len(given)
+    days = float((last - dt.date(1970, 1, 1)).days)
+    assert Classifier(document).predict([["9999-12-30"], [days]]).tolist() == ["high"] * 2
 
 
 def test_many_rows_are_read_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:

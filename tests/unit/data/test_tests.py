@@ -135,3 +135,11 @@ def test_features_are_what_they_seem() -> None:
     """The codes of other and missing follow the categories."""
     assert (WORK.other_code, WORK.missing_code, SEX.missing_code) == (2, 3, 2)
     assert PEOPLE.feature_indices == {AGE.name: 0, HOURS.name: 1, WORK.name: 2, SEX.name: 3}
+
+
+def test_cuts_of_a_range_whose_multiples_overflow_lie_inside() -> None:
+    """A finite range is all that the settings ask of bounds."""
+    lower, upper = -8e307, 8e307
+    cuts = equal_cuts(lower=lower, upper=upper, bins=8)
+    assert cuts == pytest.approx([lower + (upper - lower) / 8 * index for index in range(1, 8)])
+    assert all(lower < cut < upper for cut in cuts)

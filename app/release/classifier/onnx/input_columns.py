@@ -78,8 +78,15 @@ class Columns:
     def steps(
         self, features: Sequence[int], bounds: Sequence[tuple[float, float]], steps: int
     ) -> str:
-        """Return numeric features in whole steps from their lower bounds, int64 (N, features)."""
+        """Return numeric features in whole steps from their lower bounds, int64 (N, features).
+
+        onnxruntime removes a subtraction of 0 and a division by 1, and takes a constant of one
+        double for these if it is one of them as a float32. So a single feature stands twice here.
+        """
         graph = self.graph
+        if len(features) == 1:
+            twice = self.steps((*features, *features), (*bounds, *bounds), steps)
+            return graph.add("Gather", twice, graph.indices(0), axis=1)
         lower, upper = np.array(bounds, dtype=np.float64).T.reshape(2, 1, -1)
         values = self.matrix(features)
         lowest, highest = graph.constant(lower), graph.constant(upper)

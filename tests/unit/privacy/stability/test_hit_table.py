@@ -343,3 +343,11 @@ def test_a_delta_too_small_to_halve_keeps_the_tenth() -> None:
     table = calibrate(epsilon=Fraction(20), delta=delta, cutoff=2, is_by_cutoff=True)
     check(table)
     assert table.delta_release == delta / 10
+
+
+def test_log_odds_beyond_the_range_of_exp_have_a_probability() -> None:
+    """The curve of a very large epsilon leaps to odds that no double holds."""
+    certain = point(-800.0)
+    assert 0.0 < certain.hit < 1e-300
+    assert certain.answer == 1.0
+    assert point(800.0).hit == 1.0
