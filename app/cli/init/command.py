@@ -317,7 +317,7 @@ def _write_twin(config: Path, target: Path, row_count: int, seed: int, *, force:
 
     settings = load_settings(config, os.environ)
     _check_target(target, Path(settings.source), force=force)
-    _write(target, made_up_csv(settings.data, row_count, seed))
+    _write(target, made_up_csv(settings.data, row_count, seed), settings.data.encoding)
     typer.echo(f"wrote {target}: {row_count} made-up rows")
     typer.echo(after_twin(config, target, None if settings.data.rows is None else row_count))
 
@@ -352,11 +352,14 @@ def _source(header: Path | None, target: Path) -> str:
     return str(place.relative_to(here) if place.is_relative_to(here) else place)
 
 
-def _write(target: Path, text: str) -> None:
+def _write(target: Path, text: str, encoding: str = "utf-8") -> None:
     if target == STANDARD_OUTPUT:
         typer.echo(text, nl=False)
         return
     try:
-        target.write_text(text, encoding="utf-8", newline="")
+        target.write_bytes(text.encode(encoding))
+    except UnicodeEncodeError:
+        problem = "lacks a character of a category or class"
+        raise ConfigurationError("data.encoding", problem) from None
     except OSError as error:
         raise ConfigurationError(OUTPUT, f"{target}: {error.strerror}") from None
