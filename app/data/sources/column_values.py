@@ -75,6 +75,8 @@ NO_CLASS = "is not one of data.classes"
 NUMBER_TYPES = {int, float, type(None)}
 # Of others, two equal values may be read differently, or have no hash.
 REMEMBERED_TYPES = (int, float, bool, bytes, type(None))
+UNITS_PER_DAY: Final = {"ns": 86_400 * 10**9, "us": 86_400 * 10**6, "ms": 86_400_000, "s": 86_400}
+"""By units of ``datetime64``: how many of them a day has."""
 
 
 class Texts(ABC):
@@ -172,7 +174,14 @@ class Values:
 
 def dates(moments: NDArray[np.generic]) -> Values:
     """Return the dates of a ``datetime64`` array; each distinct date is converted once."""
-    distinct, places = np.unique(moments.astype("datetime64[D]"), return_inverse=True)
+    unit, step = np.datetime_data(moments.dtype)  # type: ignore[arg-type]  # of moments
+    days = moments.astype("datetime64[D]")
+    if unit in UNITS_PER_DAY and step == 1:
+        # Within a day of the first moment that 64 bits can count, numpy's conversion overflows.
+        counts = moments.astype(f"datetime64[{unit}]").view(np.int64)
+        exact = (counts // UNITS_PER_DAY[unit]).view("datetime64[D]")
+        days = np.where(np.isnat(days), days, exact)
+    distinct, places = np.unique(days, return_inverse=True)
     return Values(list(distinct), places)
 
 

@@ -127,6 +127,9 @@ def _row_counts(part: Part, source: str, columns: Sequence[SourceColumn]) -> lis
             if not _is_readable(_plain_type(field.type), column):
                 problem = f'column "{field.name}" in {part.place} holds neither text nor numbers'
                 raise DataError(SOURCE, f"{problem}, but {field.type}")
+            if column.takes_dates and not _has_known_zone(_plain_type(field.type)):
+                problem = f'column "{field.name}" in {part.place} has an unknown time zone'
+                raise DataError(SOURCE, problem)
         metadata = file.metadata
         return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
 
@@ -232,7 +235,7 @@ def _cells(array: pa.Array, column: SourceColumn) -> Cells:
     if isinstance(column, IdentifierColumn) and pa.types.is_integer(kind) and not array.null_count:
         return _texts(array.cast(pa.string()))
     if column.takes_dates and _is_one_of(_DATE_TYPES, kind):
-        return dates(_local(array).cast(pa.date32(), safe=False).to_numpy(zero_copy_only=False))
+        return dates(_local(array).to_numpy(zero_copy_only=False))
     if _is_one_of(_NUMBER_TYPES, kind) and (column.takes_numbers or pa.types.is_floating(kind)):
         array = array.cast(pa.float64(), safe=False)
     if column.takes_numbers and pa.types.is_float64(array.type):
@@ -268,6 +271,15 @@ def _coded_texts(array: pa.DictionaryArray) -> Cells:
 def _local(array: pa.Array) -> pa.Array:
     """Return moments as they are in their time zone, without it."""
     return compute.local_timestamp(array) if pa.types.is_timestamp(array.type) else array
+
+
+def _has_known_zone(kind: pa.DataType) -> bool:
+    """Return whether moments of a type have no time zone, or one that this machine knows."""
+    try:
+        _local(pa.nulls(1, kind))
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
