@@ -57,7 +57,7 @@ def open_npz(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
 
     """
     with ExitStack() as stack:
-        with opening(source, invalid=INVALID, broken=(zipfile.BadZipFile,)):
+        with opening(source, invalid=INVALID, broken=(zipfile.BadZipFile, NotImplementedError)):
             archive = stack.enter_context(zipfile.ZipFile(source))
         members = [member.removesuffix(MEMBER_SUFFIX) for member in archive.namelist()]
         places = column_indices(members, columns, place="the archive")
