@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -317,6 +318,7 @@ def _write_twin(config: Path, target: Path, row_count: int, seed: int, *, force:
 
     settings = load_settings(config, os.environ)
     _check_target(target, Path(settings.source), force=force)
+    _refuse_part(target, settings.source)
     _write(target, made_up_csv(settings.data, row_count, seed), settings.data.encoding)
     typer.echo(f"wrote {target}: {row_count} made-up rows")
     typer.echo(after_twin(config, target, None if settings.data.rows is None else row_count))
@@ -341,6 +343,27 @@ def _refuse_records(option: str, path: Path | None, records: Path | None) -> Non
         return
     if path.samefile(records):
         raise ConfigurationError(option, f"{path} is the file of the private records")
+
+
+def _refuse_part(target: Path, source: str) -> None:
+    """Refuse a file that is, or would be, one of several files of records."""
+    from app.data.sources.encoded_parts import list_files
+    from app.data.sources.stored_files import SCHEME_END
+    from app.errors import DataError
+
+    if target == STANDARD_OUTPUT or SCHEME_END in source:
+        return
+    is_new = not target.exists()
+    try:
+        with suppress(DataError, OSError):  # a source, or a file, that is not there
+            if is_new:
+                target.touch()
+            if any(target.samefile(part.file.path) for part in list_files(source)):
+                problem = f"{target} would be one of the files of data.source, the private records"
+                raise ConfigurationError(OUTPUT, problem)
+    finally:
+        if is_new:
+            target.unlink(missing_ok=True)
 
 
 def _source(header: Path | None, target: Path) -> str:
