@@ -36,7 +36,7 @@ from app.data.field_values import (
     with_point,
 )
 from app.data.person_digests import identifier_digests, text_digests
-from app.data.persons import NO_PERSON, PersonReader
+from app.data.persons import EXACT_FLOAT_MAX, NO_PERSON, PersonReader
 from app.data.schema import BooleanFeature, CategoricalFeature, DateFeature, NumericFeature
 from app.errors import invariant
 
@@ -438,6 +438,19 @@ class SourcePersons(IdentifierColumn):
             first, *others = self._texts_read
             self._numbers.append(self._read(first.distinct_with(others)))
             self._texts_read.clear()
+
+
+def widened(numbers: NDArray[np.generic], column: SourceColumn) -> NDArray[np.float64]:
+    """Return floats of any width as float64.
+
+    An identifier that may have lost its last digits in a narrow type becomes a number that is
+    refused for that, so that it does not stand for several persons.
+    """
+    wide = numbers.astype(np.float64)
+    info = np.finfo(numbers.dtype)  # type: ignore[type-var]  # of floats
+    if isinstance(column, IdentifierColumn) and info.bits < np.finfo(np.float64).bits:
+        wide[np.abs(wide) >= 2.0 ** (info.nmant + 1)] = EXACT_FLOAT_MAX
+    return wide
 
 
 class NumericColumn:

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.lib import format as npy
 
-from app.data.sources.column_values import Values, dates
+from app.data.sources.column_values import Values, dates, widened
 from app.data.sources.row_blocks import SOURCE, Block, Blocks, cell_error, column_indices, opening
 from app.errors import DataError
 
@@ -135,7 +135,7 @@ def _cells(values: NDArray[np.generic], column: SourceColumn) -> Cells:
     if kind == "f" or (kind in "iu" and column.takes_numbers):
         # What no float64 can hold becomes infinite, and is refused as that.
         with np.errstate(over="ignore"):
-            numbers = values.astype(np.float64)
+            numbers = widened(values, column) if kind == "f" else values.astype(np.float64)
         if column.takes_numbers:
             return numbers
         values = numbers

@@ -16,7 +16,7 @@ from pyarrow import compute, parquet
 
 from app.data.field_values import MISSING_CELL
 from app.data.sources.arrow_texts import ArrowTexts
-from app.data.sources.column_values import IdentifierColumn, Values, dates
+from app.data.sources.column_values import IdentifierColumn, Values, dates, widened
 from app.data.sources.parts import opened, source_files
 from app.data.sources.row_blocks import SOURCE, Block, Blocks, column_indices
 from app.data.sources.stored_files import GONE, reaching, store_scheme
@@ -234,6 +234,8 @@ def _cells(array: pa.Array, column: SourceColumn) -> Cells:
     kind = array.type
     if isinstance(column, IdentifierColumn) and pa.types.is_integer(kind) and not array.null_count:
         return _texts(array.cast(pa.string()))
+    if isinstance(column, IdentifierColumn) and pa.types.is_floating(kind):
+        array = pa.array(widened(array.to_numpy(zero_copy_only=False), column))
     if column.takes_dates and _is_one_of(_DATE_TYPES, kind):
         return dates(_local(array).to_numpy(zero_copy_only=False))
     if _is_one_of(_NUMBER_TYPES, kind) and (column.takes_numbers or pa.types.is_floating(kind)):
