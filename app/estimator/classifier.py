@@ -430,7 +430,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _persons(self, groups: ArrayLike | None, *, row_count: int) -> Persons | None:
         """Return the persons of the rows, where they are the unit of privacy."""
         if groups is not None:
-            return _persons(groups, row_count=row_count)
+            missing = missing_tokens(self.configuration)
+            return _persons(groups, row_count=row_count, missing=missing)
         if names_persons(self.configuration):
             raise ValueError(NO_PERSONS)
         return None
@@ -524,10 +525,10 @@ def _learner(configuration: Configuration, *, row_count: int) -> str | None:
     return chosen.row.learner.name
 
 
-def _persons(groups: ArrayLike, *, row_count: int) -> Persons:
+def _persons(groups: ArrayLike, *, row_count: int, missing: frozenset[str]) -> Persons:
     """Return the persons of rows, each identifier read alone and kept as a keyed digest only."""
     secret = SystemNoise().secret(SECRET_BYTES)
-    reader = PersonReader(PersonColumn(name=GROUPS, key=secret, missing=frozenset({""})))
+    reader = PersonReader(PersonColumn(name=GROUPS, key=secret, missing=missing | {""}))
     identifiers = np.asarray(groups, dtype=object).ravel().tolist()
     if len(identifiers) != row_count:
         message = f"groups: {len(identifiers)} identifiers for {row_count} rows"

@@ -9,9 +9,9 @@ from the sum of the rows' keyed hashes, so the order of reading does not matter.
 entry says that the opening streamed. A release that an earlier version of the program opened
 continues by the rules of that version.
 
-The choice to stream is public, so it depends on public facts only. If a column names persons, the
-choice depends on the public number of persons, and not on the size of the source, which depends on
-the private rows.
+The choice to stream is public, so it depends on public facts only: on the configuration, and on the
+public number of rows, or of persons if a column names them. It does not depend on the size of the
+source in bytes, which depends on the private rows.
 
 Streamed rows are read in parts and are never in memory all at once.
 """
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 FINGERPRINT: Final = "data.fingerprint"
 """Parameter of the first entry: the rule of its fingerprint; of its slots too, where it streams."""
 BYTES_MIN: Final = 1 << 20
-"""Bytes of a source below which its rows are few, and are held in memory."""
+"""Bytes of a source below which its rows are likely few, and are read into memory first."""
 ROWS_MIN: Final = 1 << 16
 """Rows, or persons, of a keyed permutation: of fewer, a uniform one is drawn."""
 
@@ -179,7 +179,7 @@ def new_rows(
     are_few = _source_bytes(settings) < BYTES_MIN
     if are_few or _states_few(settings):
         held = read_private_rows(settings, progress, person_key=digests.person_key())
-        if held.count < ROWS_MIN or not held.is_of_persons:
+        if held.count < ROWS_MIN:
             return held
     key = digests.fingerprint_key(release_number)
     rows = _streamed(configuration, coding, progress, key, digests.person_key())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -317,7 +318,8 @@ def _write_twin(config: Path, target: Path, row_count: int, seed: int, *, force:
 
     settings = load_settings(config, os.environ)
     _check_target(target, Path(settings.source), force=force)
-    _write(target, made_up_csv(settings.data, row_count, seed))
+    _refuse_part(target, settings.source)
+    _write(target, made_up_csv(settings.data, row_count, seed), settings.data.encoding)
     typer.echo(f"wrote {target}: {row_count} made-up rows")
     typer.echo(after_twin(config, target, None if settings.data.rows is None else row_count))
 
@@ -343,6 +345,27 @@ def _refuse_records(option: str, path: Path | None, records: Path | None) -> Non
         raise ConfigurationError(option, f"{path} is the file of the private records")
 
 
+def _refuse_part(target: Path, source: str) -> None:
+    """Refuse a file that is, or would be, one of several files of records."""
+    from app.data.sources.encoded_parts import list_files
+    from app.data.sources.stored_files import SCHEME_END
+    from app.errors import DataError
+
+    if target == STANDARD_OUTPUT or SCHEME_END in source:
+        return
+    is_new = not target.exists()
+    try:
+        with suppress(DataError, OSError):  # a source, or a file, that is not there
+            if is_new:
+                target.touch()
+            if any(target.samefile(part.file.path) for part in list_files(source)):
+                problem = f"{target} would be one of the files of data.source, the private records"
+                raise ConfigurationError(OUTPUT, problem)
+    finally:
+        if is_new:
+            target.unlink(missing_ok=True)
+
+
 def _source(header: Path | None, target: Path) -> str:
     """Return the path of the records as seen from the configuration's folder."""
     if header is None:
@@ -352,11 +375,14 @@ def _source(header: Path | None, target: Path) -> str:
     return str(place.relative_to(here) if place.is_relative_to(here) else place)
 
 
-def _write(target: Path, text: str) -> None:
+def _write(target: Path, text: str, encoding: str = "utf-8") -> None:
     if target == STANDARD_OUTPUT:
         typer.echo(text, nl=False)
         return
     try:
-        target.write_text(text, encoding="utf-8", newline="")
+        target.write_bytes(text.encode(encoding))
+    except UnicodeEncodeError:
+        problem = "lacks a character of a category or class"
+        raise ConfigurationError("data.encoding", problem) from None
     except OSError as error:
         raise ConfigurationError(OUTPUT, f"{target}: {error.strerror}") from None

@@ -12,7 +12,7 @@ import io
 import math
 from typing import TYPE_CHECKING, Final
 
-from app.data.field_values import iso_date
+from app.data.field_values import POINT, iso_date
 from app.data.schema import BooleanFeature, DateFeature, NumericFeature
 from app.errors import ConfigurationError
 
@@ -33,8 +33,8 @@ def made_up_csv(data: DataSettings, row_count: int, seed: int) -> str:
     """Return a CSV text with a header and made-up rows that fit a schema.
 
     Args:
-        data: the section ``[data]``, which contains the schema; if it names a column of person
-            identifiers, these are made up too.
+        data: the section ``[data]``, which contains the schema and the dialect of CSV files; if it
+            names a column of identifiers of persons or rows, these are made up too.
         row_count: the number of rows.
         seed: the seed of the pseudo-random generator.
 
@@ -47,18 +47,19 @@ def made_up_csv(data: DataSettings, row_count: int, seed: int) -> str:
     persons = data.persons or row_count
     if persons > row_count:
         raise ConfigurationError(OPTION, f"must be at least data.persons, {persons}")
-    header, rows = _rows(data.public_schema(), row_count, seed)
-    named = data.person is not None
+    header, rows = _rows(data.public_schema(), row_count, seed, decimal=data.decimal)
+    named = data.person or data.id
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([data.person, *header] if named else header)
+    writer = csv.writer(text, delimiter=data.separator, lineterminator="\n")
+    writer.writerow([named, *header] if named else header)
     for index, row in enumerate(rows):
-        writer.writerow([f"person-{index % persons + 1}", *row] if named else row)
+        identifier = f"person-{index % persons + 1}" if data.person else f"row-{index + 1}"
+        writer.writerow([identifier, *row] if named else row)
     return text.getvalue()
 
 
 def _rows(
-    schema: Schema, row_count: int, seed: int
+    schema: Schema, row_count: int, seed: int, *, decimal: str
 ) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
     """Return the header, and the cells of each row."""
     from app.learning.learner_seeds import generator
@@ -82,14 +83,16 @@ def _rows(
     drawn = generator(name + b"labels")
     labels = made_up_labels(values, are_codes, len(schema.classes), drawn)
     columns = [
-        _cells(feature, column.tolist(), schema.missing_tokens)
+        _cells(feature, column.tolist(), schema.missing_tokens, decimal=decimal)
         for feature, column in zip(schema.features, values.T, strict=True)
     ]
     columns.append([schema.classes[label] for label in labels.tolist()])
     return (*schema.feature_names, schema.label), zip(*columns, strict=True)
 
 
-def _cells(feature: Feature, values: list[float], missing: frozenset[str]) -> list[str]:
+def _cells(
+    feature: Feature, values: list[float], missing: frozenset[str], *, decimal: str
+) -> list[str]:
     """Return encoded values as the cells of a CSV."""
     if not isinstance(feature, NumericFeature):
         other = [] if isinstance(feature, BooleanFeature) else [_other(feature.categories, missing)]
@@ -100,7 +103,8 @@ def _cells(feature: Feature, values: list[float], missing: frozenset[str]) -> li
         return [iso_date(day) for day in days]
     digits = _digits(feature)
     rounded = (round(value, digits) for value in values)
-    return [f"{min(max(value, feature.lower), feature.upper):.{digits}f}" for value in rounded]
+    clipped = (min(max(value, feature.lower), feature.upper) for value in rounded)
+    return [f"{value:.{digits}f}".replace(POINT, decimal) for value in clipped]
 
 
 def _digits(feature: NumericFeature) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 EXIT_UNKNOWN: Final = 1
 STANDARD_INPUT: Final = "-"
+MARK: Final = "\ufeff"
+LINE_END: Final = re.compile(r"\r\n|\r|\n")
 ERASED: Final = "forgotten"
 CORRECTED: Final = "corrected"
 UNITS: Final = {"row": "record", "person": "person"}
@@ -82,7 +85,8 @@ def _read(source: str) -> list[str]:
             text = Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise ConfigurationError("--from", f"cannot read {source}") from None
-    return [line for line in text.splitlines() if line]
+    # Only these end a line of a CSV too; a mark before the first identifier is none of it.
+    return [line for line in LINE_END.split(text.removeprefix(MARK)) if line]
 
 
 def show(receipt: Receipt, *, done: str, unit: str) -> None:

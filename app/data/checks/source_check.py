@@ -254,7 +254,6 @@ class _Source:
     def _read_blocks(self, blocks: Blocks, progress: Callable[[int], None]) -> None:
         try:
             for block in blocks.stream:
-                self._row_count += block.rows_refused
                 self._add(block.columns)
                 self._row_count += block.count
                 progress(self._row_count)
@@ -287,6 +286,8 @@ class _Source:
         return self._named.persons
 
     def _note_row(self, row_number: int, problem: str) -> None:
+        # It lies between the block that was read last and the next one, if there is one.
+        self._row_count += 1
         self._bad_rows.setdefault(problem, _Rows()).note(row_number)
 
     def report(self, rows_expected: int | None) -> SourceReport:

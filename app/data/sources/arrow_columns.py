@@ -15,7 +15,7 @@ from pyarrow import compute
 
 from app.data.field_values import MISSING_CELL
 from app.data.sources.arrow_texts import ArrowTexts
-from app.data.sources.column_values import IdentifierColumn, Values, dates
+from app.data.sources.column_values import IdentifierColumn, Values, dates, widened
 from app.data.sources.row_blocks import SOURCE
 from app.errors import DataError
 
@@ -54,7 +54,7 @@ _DATE_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
 
 
 def refuse_type(field: pa.Field, column: SourceColumn, *, place: str) -> None:
-    """Refuse a column of a file whose values have no text, and are no dates where these belong.
+    """Refuse a column of a file whose values have no text, or are no dates where these belong.
 
     Args:
         field: the column's name and type in the file.
@@ -68,6 +68,9 @@ def refuse_type(field: pa.Field, column: SourceColumn, *, place: str) -> None:
     if not _is_readable(_plain_type(field.type), column):
         problem = f'column "{field.name}" in {place} holds neither text nor numbers'
         raise DataError(SOURCE, f"{problem}, but {field.type}")
+    if column.takes_dates and not _has_known_zone(_plain_type(field.type)):
+        problem = f'column "{field.name}" in {place} has an unknown time zone'
+        raise DataError(SOURCE, problem)
 
 
 def arrow_cells(array: pa.Array, column: SourceColumn) -> Cells:
@@ -85,8 +88,10 @@ def arrow_cells(array: pa.Array, column: SourceColumn) -> Cells:
     kind = array.type
     if isinstance(column, IdentifierColumn) and pa.types.is_integer(kind) and not array.null_count:
         return _texts(array.cast(pa.string()))
+    if isinstance(column, IdentifierColumn) and pa.types.is_floating(kind):
+        array = pa.array(widened(array.to_numpy(zero_copy_only=False), column))
     if column.takes_dates and _is_one_of(_DATE_TYPES, kind):
-        return dates(_local(array).cast(pa.date32(), safe=False).to_numpy(zero_copy_only=False))
+        return dates(_local(array).to_numpy(zero_copy_only=False))
     if _is_one_of(_NUMBER_TYPES, kind) and (column.takes_numbers or pa.types.is_floating(kind)):
         array = array.cast(pa.float64(), safe=False)
     if column.takes_numbers and pa.types.is_float64(array.type):
@@ -122,6 +127,15 @@ def _coded_texts(array: pa.DictionaryArray) -> Cells:
 def _local(array: pa.Array) -> pa.Array:
     """Return moments as they are in their time zone, without it."""
     return compute.local_timestamp(array) if pa.types.is_timestamp(array.type) else array
+
+
+def _has_known_zone(kind: pa.DataType) -> bool:
+    """Return whether moments of a type have no time zone, or one that this machine knows."""
+    try:
+        _local(pa.nulls(1, kind))
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:

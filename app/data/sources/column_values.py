@@ -36,7 +36,7 @@ from app.data.field_values import (
     with_point,
 )
 from app.data.person_digests import identifier_digests, text_digests
-from app.data.persons import NO_PERSON, PersonReader
+from app.data.persons import EXACT_FLOAT_MAX, NO_PERSON, PersonReader
 from app.data.schema import BooleanFeature, CategoricalFeature, DateFeature, NumericFeature
 from app.errors import invariant
 
@@ -75,6 +75,8 @@ NO_CLASS = "is not one of data.classes"
 NUMBER_TYPES = {int, float, type(None)}
 # Of others, two equal values may be read differently, or have no hash.
 REMEMBERED_TYPES = (int, float, bool, bytes, type(None))
+UNITS_PER_DAY: Final = {"ns": 86_400 * 10**9, "us": 86_400 * 10**6, "ms": 86_400_000, "s": 86_400}
+"""By units of ``datetime64``: how many of them a day has."""
 
 
 class Texts(ABC):
@@ -172,7 +174,14 @@ class Values:
 
 def dates(moments: NDArray[np.generic]) -> Values:
     """Return the dates of a ``datetime64`` array; each distinct date is converted once."""
-    distinct, places = np.unique(moments.astype("datetime64[D]"), return_inverse=True)
+    unit, step = np.datetime_data(moments.dtype)  # type: ignore[arg-type]  # of moments
+    days = moments.astype("datetime64[D]")
+    if unit in UNITS_PER_DAY and step == 1:
+        # Within a day of the first moment that 64 bits can count, numpy's conversion overflows.
+        counts = moments.astype(f"datetime64[{unit}]").view(np.int64)
+        exact = (counts // UNITS_PER_DAY[unit]).view("datetime64[D]")
+        days = np.where(np.isnat(days), days, exact)
+    distinct, places = np.unique(days, return_inverse=True)
     return Values(list(distinct), places)
 
 
@@ -429,6 +438,19 @@ class SourcePersons(IdentifierColumn):
             first, *others = self._texts_read
             self._numbers.append(self._read(first.distinct_with(others)))
             self._texts_read.clear()
+
+
+def widened(numbers: NDArray[np.generic], column: SourceColumn) -> NDArray[np.float64]:
+    """Return floats of any width as float64.
+
+    An identifier that may have lost its last digits in a narrow type becomes a number that is
+    refused for that, so that it does not stand for several persons.
+    """
+    wide = numbers.astype(np.float64)
+    info = np.finfo(numbers.dtype)  # type: ignore[type-var]  # of floats
+    if isinstance(column, IdentifierColumn) and info.bits < np.finfo(np.float64).bits:
+        wide[np.abs(wide) >= 2.0 ** (info.nmant + 1)] = EXACT_FLOAT_MAX
+    return wide
 
 
 class NumericColumn:

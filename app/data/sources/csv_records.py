@@ -215,15 +215,16 @@ def divides_alike(body: bytes, separator: str) -> bool:
     """Return whether Python's and Arrow's CSV readers divide some records into the same fields.
 
     They do if every quote that begins a field is the field's first character, every quote that ends
-    a field is its last, two quotes side by side stand for one, all lines end in the same way, and
-    no field can be longer than Python's reader accepts.
+    a field is its last, two quotes side by side stand for one, all lines end in the same way, no
+    field can be longer than Python's reader accepts, and the bytes do not begin like a byte order
+    mark, which Arrow's reader leaves out.
 
     Args:
         body: the bytes of some consecutive records.
         separator: the character between fields.
 
     """
-    if not separator.isascii() or b"\0" in body:
+    if not separator.isascii() or b"\0" in body or body.startswith(MARK):
         return False
     if body.count(RETURN) != body.count(RETURN + LINE_END):
         return False

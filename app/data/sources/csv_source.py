@@ -217,31 +217,26 @@ class _Table:
                 yield self._block(fields.cells, fields.row_count)
                 self.count += fields.row_count
 
-    def _block(self, cells: Sequence[Cells | None], count: int, *, refused: int = 0) -> Block:
+    def _block(self, cells: Sequence[Cells | None], count: int) -> Block:
         """Return a block of rows with the columns that folders give."""
         texts = [MISSING_CELL if text is None else text for _, text in self._part.partitions]
         given = [Values([text], np.zeros(count, dtype=np.intp)) for text in texts]
         columns = [*cells, *given]
         wanted = [columns[index] for index in self._indices]
-        return Block(
-            [cells for cells in wanted if cells is not None], self._part.name, rows_refused=refused
-        )
+        return Block([cells for cells in wanted if cells is not None], self._part.name)
 
     def _by_lines(self, reader: Iterator[Row]) -> Iterator[Block]:
         """Yield rows as Python's reader divides them."""
-        refused = 0
         for rows in self._rows(reader):
             for width, run in groupby(rows, key=len):
                 alike = list(run)
                 if width == self._width:
                     cells = list(zip(*alike, strict=True))
-                    yield self._block(cells, len(alike), refused=refused)
-                    refused = 0
+                    yield self._block(cells, len(alike))
                 else:
                     problem = f"has {width} cells, the header has {self._width}"
                     for index in range(len(alike)):
                         self._refuse_row(self.count + index + 1, problem)
-                    refused += len(alike)
                 self.count += len(alike)
 
     def _rows(self, reader: Iterator[Row]) -> Iterator[list[Row]]:

@@ -39,6 +39,8 @@ READ_ONLY = {
     "oracle": _READ_ONLY,
     "postgresql": _READ_ONLY,
 }
+# A driver may fail to convert a value, or its own message.
+DRIVER_ERRORS = (SQLAlchemyError, ValueError, ArithmeticError)
 STREAMED = {"stream_results": True, "yield_per": ROWS_PER_BLOCK, "no_parameters": True}
 
 
@@ -102,7 +104,7 @@ def _connected(engine: Engine) -> Iterator[Connection]:
         connection = engine.connect()
         for statement in READ_ONLY.get(engine.dialect.name, ()):
             connection.exec_driver_sql(statement)
-    except SQLAlchemyError as error:
+    except DRIVER_ERRORS as error:
         problem = f"cannot be connected to ({_kind(error)}): check address, user and password"
         raise DataError(SOURCE, problem) from None
     with connection:
@@ -118,7 +120,7 @@ def _begun(connection: Connection, query: str) -> Iterator[CursorResult[tuple[ob
     """Run the query; its rows are still to come."""
     try:
         result = connection.exec_driver_sql(query, execution_options=STREAMED)
-    except SQLAlchemyError as error:
+    except DRIVER_ERRORS as error:
         problem = f"is refused by the database ({_kind(error)}): run it there to see why"
         raise ConfigurationError(QUERY, problem) from None
     with result:
@@ -132,7 +134,7 @@ def _blocks(result: CursorResult[tuple[object, ...]], indices: Sequence[int]) ->
     while True:
         try:
             rows = next(partitions, None)
-        except SQLAlchemyError as error:
+        except DRIVER_ERRORS as error:
             problem = f"the database broke off ({_kind(error)})"
             raise DataError(SOURCE, f"after row {count}: {problem}") from None
         if rows is None:
@@ -147,6 +149,6 @@ def _text(body: bytes) -> str:
     return body.decode(errors=ERRORS)
 
 
-def _kind(error: SQLAlchemyError) -> str:
+def _kind(error: Exception) -> str:
     """Name an error, without its text."""
     return type(getattr(error, "orig", None) or error).__name__

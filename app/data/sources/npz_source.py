@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.lib import format as npy
 
-from app.data.sources.column_values import Values, dates
+from app.data.sources.column_values import Values, dates, widened
 from app.data.sources.row_blocks import SOURCE, Block, Blocks, cell_error, column_indices, opening
 from app.errors import DataError
 
@@ -57,7 +57,7 @@ def open_npz(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
 
     """
     with ExitStack() as stack:
-        with opening(source, invalid=INVALID, broken=(zipfile.BadZipFile,)):
+        with opening(source, invalid=INVALID, broken=(zipfile.BadZipFile, NotImplementedError)):
             archive = stack.enter_context(zipfile.ZipFile(source))
         members = [member.removesuffix(MEMBER_SUFFIX) for member in archive.namelist()]
         places = column_indices(members, columns, place="the archive")
@@ -135,7 +135,7 @@ def _cells(values: NDArray[np.generic], column: SourceColumn) -> Cells:
     if kind == "f" or (kind in "iu" and column.takes_numbers):
         # What no float64 can hold becomes infinite, and is refused as that.
         with np.errstate(over="ignore"):
-            numbers = values.astype(np.float64)
+            numbers = widened(values, column) if kind == "f" else values.astype(np.float64)
         if column.takes_numbers:
             return numbers
         values = numbers

@@ -49,19 +49,16 @@ class ColumnsMissingError(DataError):
 
 @dataclass(frozen=True)
 class Block:
-    """Some consecutive rows of a source, by column.
+    """Some consecutive rows of a source, by column, without refused rows between them.
 
     Attributes:
         columns: the fields of each needed column, in the order of the columns; secret.
         part: the name of the part of the source that contains the rows; empty if there is only one.
-        rows_refused: the number of rows with too many or too few fields between the previous block
-            and this one. The block does not contain them.
 
     """
 
     columns: Sequence[Cells] = field(repr=False)
     part: str = ""
-    rows_refused: int = 0
 
     @property
     def count(self) -> int:

@@ -89,7 +89,7 @@ class PackedRows:
     Attributes:
         number: the number of the part in the public order of parts.
         columns: for each byte that encodes a row, the bytes of all rows, uint8, shape ``(rows,)``.
-        labels: class indices, uint8, shape ``(rows,)``.
+        labels: class indices, of the narrowest type for all classes, shape ``(rows,)``.
         summary: the summary of the part.
         named: the person of each row, before persons have numbers; None if a row is the unit of
             privacy, or if persons have numbers.
@@ -99,7 +99,7 @@ class PackedRows:
 
     number: int
     columns: Sequence[NDArray[np.uint8]] = field(repr=False)
-    labels: NDArray[np.uint8] = field(repr=False)
+    labels: NDArray[np.unsignedinteger] = field(repr=False)
     summary: Summary = field(repr=False)
     named: NamedRows | None = field(repr=False, default=None)
     persons: PersonRows | None = field(repr=False, default=None)
@@ -160,14 +160,14 @@ class TakenRows(Generic[TakenT]):
 
     Attributes:
         blocks: the converted rows, in consecutive blocks.
-        labels: class indices, uint8, shape ``(rows,)``.
+        labels: class indices, of the narrowest type for all classes, shape ``(rows,)``.
         summary: the summary of the part.
         named: the person of each row; None if a row is the unit of privacy.
 
     """
 
     blocks: list[NDArray[TakenT]] = field(repr=False)
-    labels: NDArray[np.uint8] = field(repr=False)
+    labels: NDArray[np.unsignedinteger] = field(repr=False)
     summary: Summary = field(repr=False)
     named: NamedRows | None = field(repr=False)
 
@@ -242,7 +242,8 @@ class Reading:
         """
         number, part = numbered
         found = [take(np.zeros((0, len(self.schema.features))))]
-        labels = [np.zeros(0, dtype=np.uint8)]
+        kind = np.min_scalar_type(len(self.schema.classes) - 1)
+        labels: list[NDArray[np.unsignedinteger]] = [np.zeros(0, dtype=kind)]
         digests = [np.zeros((0, WORDS_A_BLOCK), dtype="<u8")]
         features = [summary_of(feature) for feature in self.schema.features]
         row_sum = 0
@@ -250,7 +251,7 @@ class Reading:
             part, self.source, self.schema, dialect=self.dialect, person=self.person
         ):
             found.append(take(rows.values))
-            labels.append(rows.labels.astype(np.uint8))
+            labels.append(rows.labels.astype(kind))
             row_sum += sum_of_rows(rows.values, rows.labels, self.key, rows.digests)
             if rows.digests is not None:
                 digests.append(rows.digests)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     Columns = Sequence[NDArray[np.uint8]]
 
+ByteOrLabelT = TypeVar("ByteOrLabelT", bound=np.unsignedinteger)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedRows:
@@ -37,7 +39,8 @@ class PlacedRows:
 
     Attributes:
         columns: for each byte that encodes a row, the bytes of all rows, uint8, shape ``(rows,)``.
-        labels: the labels with which models are trained, uint8, shape ``(rows,)``.
+        labels: the labels with which models are trained, of the narrowest type for all classes,
+            shape ``(rows,)``.
         offsets: the index at which each chunk's rows start, followed by the number of rows, shape
             ``(chunks + 1,)``.
         first_chunk: the index of the first of these chunks among all chunks of the release.
@@ -45,7 +48,7 @@ class PlacedRows:
     """
 
     columns: Columns = field(repr=False)
-    labels: NDArray[np.uint8] = field(repr=False)
+    labels: NDArray[np.unsignedinteger] = field(repr=False)
     offsets: NDArray[np.int64] = field(repr=False)
     first_chunk: int = 0
 
@@ -127,7 +130,7 @@ class Placing:
     def placed(self, parts: list[PackedRows]) -> PlacedRows:
         """Return the rows of some parts, sorted by chunk; the memory of the parts is freed."""
         offsets, places = self._places(parts)
-        labels = np.empty(int(offsets[-1]), dtype=np.uint8)
+        labels = np.empty(int(offsets[-1]), dtype=parts[0].labels.dtype)
         for its_places, part in zip(places, parts, strict=True):
             for rows in _blocks(len(its_places)):
                 taken = self._labels(part, rows)
@@ -200,19 +203,19 @@ class Placing:
         """Return the chunk of each position."""
         return chunk_of_slots(slots.of(positions), count=self.row_count, size=self.size)
 
-    def _labels(self, part: PackedRows, rows: slice) -> NDArray[np.uint8]:
+    def _labels(self, part: PackedRows, rows: slice) -> NDArray[np.unsignedinteger]:
         """Return the labels that some rows of a part take."""
-        hypothesis, coding = self.hypothesis, self.coding
+        hypothesis, coding, kind = self.hypothesis, self.coding, part.labels.dtype
         if hypothesis is None:
             return part.labels[rows]
         codes = part.codes(rows)
         if not (isinstance(hypothesis, Tree) and isinstance(coding, CellCodes)):
-            return hypothesis.predict(coding.encoded(codes)).astype(np.uint8)
+            return hypothesis.predict(coding.encoded(codes)).astype(kind)
         tests = np.array(hypothesis.test_indices, dtype=np.int64)
         nodes = np.zeros(codes.shape[1], dtype=np.int64)
         for _ in range(hypothesis.depth):
             nodes = 2 * nodes + 1 + coding.outcomes(codes, tests[nodes])
-        leaves = np.array(hypothesis.leaf_labels, dtype=np.uint8)
+        leaves: NDArray[np.unsignedinteger] = np.array(hypothesis.leaf_labels, dtype=kind)
         return leaves[nodes - len(tests)]
 
 
@@ -247,10 +250,10 @@ def _behind(
 
 
 def _scattered(
-    places: Sequence[NDArray[np.integer]], columns: Sequence[NDArray[np.uint8]]
-) -> NDArray[np.uint8]:
-    """Return the bytes of several columns together, each at its place."""
-    together = np.empty(sum(map(len, places)), dtype=np.uint8)
+    places: Sequence[NDArray[np.integer]], columns: Sequence[NDArray[ByteOrLabelT]]
+) -> NDArray[ByteOrLabelT]:
+    """Return the bytes, or labels, of several columns together, each at its place."""
+    together = np.empty(sum(map(len, places)), dtype=columns[0].dtype)
     for its_places, column in zip(places, columns, strict=True):
         for rows in _blocks(len(column)):
             together[its_places[rows]] = column[rows]

@@ -67,6 +67,18 @@ def test_records_are_forgotten_at_the_next_tick_or_at_once(
     assert run(["verify", *given]) == 0
 
 
+def test_identifiers_of_a_file_are_the_cells_of_a_source(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mark before the first is no part of it, and a cell ends where a line of a CSV does."""
+    names = config.with_name("names.txt")
+    names.write_text("\ufeffa2\r\na3\u2028a4\r\n", encoding="utf-8")
+    assert run(["erase", "--config", str(config), "--from", str(names)]) == 1
+    told = capsys.readouterr()
+    assert told.out.startswith("1 record to be forgotten")
+    assert told.err == "conclave: no record is known by the identifier in place 2\n"
+
+
 def test_records_are_corrected_by_a_file(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Rows of known identifiers replace them; a row that does not fit changes nothing."""
     rows = config.with_name("corrected.csv")

@@ -5,16 +5,23 @@ from __future__ import annotations
 import datetime as dt
 import math
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from app.data.feature_tests import public_tests
-from app.data.field_values import CellError, day_in, iso_date
+from app.data.field_values import CellError, day_in, day_number, iso_date
 from app.data.schema import BooleanFeature, CategoricalFeature, DateFeature, NumericFeature, Schema
-from app.data.sources.column_values import Values, source_columns
+from app.data.sources.column_values import UNITS_PER_DAY, Values, dates, source_columns
+from app.data.sources.sources import read_rows
 from app.data.vectors import encode, parse_features
-from app.errors import InvalidFeaturesError
+from app.errors import DataError, InvalidFeaturesError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BORN = DateFeature(
     name="born", lower=day_in("1900-01-01") or 0.0, upper=day_in("2026-12-31") or 0.0
@@ -144,3 +151,39 @@ def test_cuts_of_a_date_are_dates() -> None:
     """A listed cut is a date, and equally spaced ones are days."""
     tests = public_tests(SCHEMA, bins=2, listed={"born": ["2020-02-29"], "member": ["false"]})
     assert [(test.cut, test.category_code) for test in tests][:2] == [(None, FALSE), (LEAP, None)]
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
+def test_the_outermost_moments_are_on_their_side_of_the_bounds(unit: str) -> None:
+    """A moment that some program writes for "never" or "always" becomes no date by overflow."""
+    first = np.iinfo(np.int64).min + 1
+    units_per_day = UNITS_PER_DAY[unit]
+    assert [day_number(day, frozenset()) for day in _days([-1, 0, 1], unit)] == [-1.0, 0.0, 0.0]
+    assert _days([first], unit)[0].astype(np.int64) == first // units_per_day
+
+
+def test_a_moment_beyond_all_dates_is_refused(tmp_path: Path) -> None:
+    """Though the number of its day, cut to 32 bits, would be that of a date."""
+    born = pa.array([(2**32 + 20_000) * 86_400_000], pa.timestamp("ms"))
+    with pytest.raises(DataError, match='column "born", row 1: is not a date'):
+        read_rows(_written(tmp_path, born), SCHEMA)
+
+
+def test_a_time_zone_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    """By one line that names the column."""
+    born = pa.array([0], pa.timestamp("us", "Mars/Phobos"))
+    with pytest.raises(DataError, match='column "born" in the file has an unknown time zone'):
+        read_rows(_written(tmp_path, born), SCHEMA)
+
+
+def _written(folder: Path, born: pa.Array) -> Path:
+    """Write one row in Parquet."""
+    others = {"member": ["t"], "floor": ["1"], "height": [1.0], "label": ["no"]}
+    parquet.write_table(pa.table({"born": born, **others}), folder / "rows.parquet")
+    return folder / "rows.parquet"
+
+
+def _days(counts: list[int], unit: str) -> list[np.datetime64]:
+    """Return the dates of moments that are so many units after 1970-01-01."""
+    read = dates(np.array(counts, dtype=np.int64).view(f"datetime64[{unit}]"))
+    return [each for each in read if isinstance(each, np.datetime64)]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from app.data.field_values import CellError
 from app.data.persons import WEIGHT_UNITS, PersonColumn, PersonReader, Persons
@@ -76,6 +78,30 @@ def test_a_row_without_a_person_is_refused_by_its_number(
         read_rows(source, PEOPLE, query=query, person=WHO)
     place = "row 4 (row 1 of b.parquet)" if format_name == "parts" else "row 4"
     assert str(refused.value) == f'data.source: column "who", {place}: names no person'
+
+
+@pytest.mark.parametrize("format_name", ["npz", "parquet"])
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_narrow_floats_that_may_stand_for_two_persons_are_refused(
+    tmp_path: Path, format_name: str, kind: type[np.floating]
+) -> None:
+    """From the first whole number on that the type cannot tell from its neighbour."""
+    limit = 2.0 ** (np.finfo(kind).nmant + 1)
+    for last, is_read in ((limit - 1, True), (limit, False)):
+        who = np.array([1, 2, 1, 2, 3, last], dtype=kind)
+        source = tmp_path / f"rows.{format_name}"
+        columns: dict[str, Any] = {
+            name: np.array(cells) for name, cells in {**TABLE, "who": who}.items()
+        }
+        if format_name == "npz":
+            np.savez(source, **columns)
+        else:
+            parquet.write_table(pa.table(columns), source)
+        if is_read:
+            assert read_rows(source, PEOPLE, person=WHO).count == 4
+            continue
+        with pytest.raises(DataError, match='column "who", row 6: is a number whose last digits'):
+            read_rows(source, PEOPLE, person=WHO)
 
 
 def test_another_number_of_persons_is_refused(tmp_path: Path) -> None:

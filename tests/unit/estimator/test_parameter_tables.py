@@ -198,7 +198,9 @@ def test_persons_of_the_file_are_asked_for(tmp_path: Path) -> None:
     private = PrivateQueryClassifier.from_config(write(tmp_path, data='person = "who"'))
     with pytest.raises(ValueError, match=r"^groups: the configuration names persons"):
         private.fit(rows, labels)
-    private.fit(rows, labels, groups=list(range(COUNT)))
+    with pytest.raises(ValueError, match=r"^groups: row 100 names no person"):
+        private.fit(rows, labels, groups=["who"] * 99 + ["?"] * (COUNT - 99))
+    private.fit(rows, labels, groups=[f"person {row}" for row in range(COUNT)])
     assert private.budget_["unit"] == "person"
 
 

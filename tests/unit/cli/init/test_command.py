@@ -267,3 +267,35 @@ def test_a_terminal_that_is_closed_ends_it(
     said = capsys.readouterr().err
     assert said.endswith("conclave: init: ended before the last question; nothing was written\n")
     assert not Path("conclave.toml").exists()
+
+
+def test_made_up_rows_are_no_part_of_the_records(capsys: pytest.CaptureFixture[str]) -> None:
+    """A source may be every file of a folder: they would be read as records, or replace some."""
+    assert init("--dictionary", "dictionary.csv") == 0
+    text = Path("conclave.toml").read_text("utf-8")
+    Path("conclave.toml").write_text(text.replace('"records.csv"', '"r*/*.csv"'), "utf-8")
+    for name in ("r1", "other"):
+        Path(name).mkdir()
+    Path("r1/a.csv").write_text("PRIVATE")
+    twin = ("--config", "conclave.toml", "--twin", "20", "--force")
+    for place in ("r1/a.csv", "r1/twin.csv"):
+        assert init(*twin, "-o", place) == 2
+        assert "would be one of the files of data.source" in capsys.readouterr().err
+    assert [(each.name, each.read_text()) for each in Path("r1").iterdir()] == [
+        ("a.csv", "PRIVATE")
+    ]
+    assert init(*twin, "-o", "other/twin.csv") == 0
+
+
+def test_made_up_rows_are_in_the_dialect_of_the_configuration(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With its separator, decimal mark and encoding they are read as the records would be."""
+    assert init("--dictionary", "dictionary.csv") == 0
+    text = Path("conclave.toml").read_text("utf-8")
+    dialect = '[data]\nseparator = ";"\ndecimal = ","\nencoding = "utf-16"\n'
+    text = text.replace("[data]\n", dialect).replace('"east"', '"est;\u00e9"')
+    Path("conclave.toml").write_text(text.replace("90.0]", "18.5]"), "utf-8")
+    assert init("--config", "conclave.toml", "--twin", "400") == 0
+    monkeypatch.setenv("CONCLAVE_DATA__SOURCE", "twin.csv")
+    assert run(["check", "--config", "conclave.toml"]) == 0

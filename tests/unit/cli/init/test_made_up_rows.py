@@ -66,6 +66,12 @@ def test_persons_are_made_up_where_the_schema_names_them() -> None:
         made_up_csv(data, 19, 0)
 
 
+def test_rows_are_named_where_the_schema_names_them() -> None:
+    """Each row has an identifier of its own."""
+    data = DataSettings.model_validate({**TABLES, "id": "number"})
+    assert len({row["number"] for row in rows_of(made_up_csv(data, 50, 0))}) == 50
+
+
 def test_more_rows_than_a_client_needs_are_refused() -> None:
     """The number of rows has a limit that is named."""
     with pytest.raises(ConfigurationError, match=f"at most {ROWS_MAX}"):

@@ -10,6 +10,7 @@ import pytest
 from app.data.checks.dead_features import ALL_MISSING, NO_CATEGORY, ON_ONE_BOUND, dead_features
 from app.data.checks.source_check import Finding, Misfit, SourceReport, check_source
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
+from app.data.sources import csv_records, csv_source
 from app.data.sources.column_values import NearNames
 from app.data.sources.sources import ROWS_PER_BLOCK, read_rows
 from app.data.vectors import encode
@@ -99,6 +100,26 @@ def test_a_row_of_another_length_moves_no_number(tmp_path: Path) -> None:
         (None, "bad-row", 1, good + 4, ()),
         ("hours", "bad-cell", 1, good + 5, ()),
     }
+
+
+def test_a_row_of_another_length_is_counted_wherever_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the end of the file or of a block too, so that every later number is right."""
+    monkeypatch.setattr(csv_source, "SMALL_BYTES", 1)
+    monkeypatch.setattr(csv_records, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(csv_records, "PIECE_BYTES", 16)
+    count, last = 30, 30
+    for short in range(1, count + 1):
+        rows = [GOOD] * count
+        rows[-1] = "x,40,Private,F,low\n"
+        rows[short - 1] = "39,40\n"
+        report = checked(tmp_path, HEADER + "".join(rows), rows_expected=count)
+        found = {each.kind: each.first_row for each in report.findings}
+        assert report.row_count == count
+        assert found[Misfit.BAD_ROW] == short
+        assert found.get(Misfit.BAD_CELL) == (None if short == last else last)
+        assert Misfit.ROW_COUNT not in found
 
 
 def test_the_columns_that_are_there_are_checked_without_the_others(tmp_path: Path) -> None:

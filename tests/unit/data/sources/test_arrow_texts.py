@@ -155,6 +155,20 @@ def test_a_field_above_the_limit_is_left() -> None:
     assert fields.row_count == 1
 
 
+def test_a_mark_within_the_file_is_text_wherever_a_block_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A byte order mark is one at the start of the file only; elsewhere it is part of a cell."""
+    monkeypatch.setattr(csv_source, "SMALL_BYTES", 1)
+    monkeypatch.setattr(csv_records, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(csv_records, "PIECE_BYTES", 16)
+    text = "c,x,y\n" + "\ufeffa,1,a\n" * 100
+    (tmp_path / "rows.csv").write_text(text, encoding="utf-8")
+    read = read_rows(tmp_path / "rows.csv", SCHEMA)
+    other = float(len(("a", "1", "b,\nc", 'd"e')))
+    assert read.values[:, 1].tolist() == [other] * 100
+
+
 ROWS = st.lists(
     st.sampled_from(
         [

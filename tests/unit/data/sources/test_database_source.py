@@ -18,6 +18,7 @@ from app.errors import ConfigurationError, DataError
 from tests.builders.server.nursery import run_forked
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SCHEMA = Schema(
@@ -109,6 +110,32 @@ def test_text_that_is_not_utf8_is_refused_by_row(tmp_path: Path) -> None:
         connection.execute("insert into people values (1, cast(x'ff' as text), 0, '')")
     connection.close()
     assert line_of(source) == 'data.source: column "c", row 4: is not UTF-8 text'
+
+
+def test_a_message_that_is_not_utf8_is_one_line(tmp_path: Path) -> None:
+    """A broken file may stand in the driver's own message, which then cannot be decoded."""
+    path = tmp_path / "rows.db"
+    source = write(path)
+    body = path.read_bytes()
+    assert b"CREATE TABLE" in body
+    path.write_bytes(body.replace(b"CREATE TABLE", b"CREATE\xd4TABLE"))
+    assert line_of(source).startswith("data.query: is refused by the database (")
+
+
+def test_a_value_that_a_driver_cannot_convert_is_one_line() -> None:
+    """Its error is no error of a database, and may have the value in its text."""
+
+    class Rows:
+        """Rows of which the second block holds a year before the first."""
+
+        def partitions(self, _count: int) -> Iterator[list[tuple[int]]]:
+            """Yield one block, and fail."""
+            yield [(1,)]
+            raise ValueError("year -43 is out of range")
+
+    with pytest.raises(DataError) as refused:
+        list(database_source._blocks(Rows(), [0]))  # type: ignore[arg-type]  # as it is read
+    assert str(refused.value) == "data.source: after row 1: the database broke off (ValueError)"
 
 
 def test_values_of_other_drivers_are_read() -> None:

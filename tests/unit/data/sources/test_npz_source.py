@@ -125,6 +125,16 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
     assert line_of(path) == f"data.source: {path} cannot be read: Is a directory"
 
 
+def test_an_archive_of_a_version_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    """A byte of the archive's list of members may say any version; one line says so."""
+    path = write(tmp_path / "rows.npz")
+    body = bytearray(path.read_bytes())
+    entry = body.index(b"PK\x01\x02")
+    body[entry + len(b"PK\x01\x02\0\0")] = 160
+    path.write_bytes(body)
+    assert line_of(path) == f"data.source: {path} is not a valid .npz file"
+
+
 def test_a_member_that_is_no_array_is_refused(tmp_path: Path) -> None:
     """A member with an array's name and something else in it is named."""
     path = tmp_path / "rows.npz"

@@ -53,7 +53,7 @@ def test_every_engine_draws_the_same(
         engine = {f"CONCLAVE_ENGINE__{key}": value for key, value in reached.items()}
         noise = ScriptedNoise(seeded_words(3))
         assert _drawn(config, tmp_path, given | engine, noise=noise) == threads
-    monkeypatch.setattr(streaming, "BYTES_MIN", 1 << 30)
+    monkeypatch.setattr(streaming, "ROWS_MIN", 1 << 30)
     in_memory = _drawn(config, tmp_path, given, noise=SlotNoise(seeded_words(3)), streams=False)
     del in_memory["permutation"], threads["permutation"]
     assert in_memory == threads

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from app.data.schema import NumericFeature, Schema
+from app.data.sources.encoded_parts import list_files
 from app.data.streaming.part_counts import LabelCounts, PlacedCodes
-from app.data.streaming.part_summaries import PackedRows, Summary
+from app.data.streaming.part_summaries import PackedRows, Reading, Summary
 from app.data.streaming.placed_rows import PlacedRows, Placing, put_together
 from app.learning.chunks import chunk_offsets
+from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.trees.counted_fit import CountedTrees
 from app.learning.trees.tree import Tree
 from app.privacy.voting.keyed_slots import Slots
@@ -20,6 +23,7 @@ from tests.builders.learners.coded_tests import random_rows, random_tests
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -184,3 +188,33 @@ def test_counts_by_label_are_of_all_parts() -> None:
     for features, table in whole.items():
         assert np.array_equal(left[features], table)
         assert np.array_equal(right[features], table)
+
+
+def test_a_label_beyond_a_byte_is_kept(tmp_path: Path) -> None:
+    """Of three hundred classes the last is read, placed and relabelled as itself."""
+    count, last = 300, 299
+    source = tmp_path / "rows.csv"
+    source.write_text("x,y\n" + "".join(f"0.5,c{place}\n" for place in range(count)))
+    schema = Schema(
+        label="y",
+        classes=tuple(f"c{place}" for place in range(count)),
+        features=(NumericFeature(name="x", lower=0, upper=1),),
+    )
+    tree = Tree(test_indices=(0,), leaf_labels=(last, last))
+    half = BinaryTest(feature_index=0, cut=0.5, category_code=None, public_frequency=0.5)
+    trees = CountedTrees.over((half,), 1)
+    assert trees is not None
+    reading = Reading(source=str(source), schema=schema, coding=trees.coding, key=KEY)
+    (file,) = list_files(str(source))
+    for hypothesis, labels in ((None, list(range(count))), (tree, [last] * count)):
+        part = reading.packed((0, file))
+        placing = Placing(
+            firsts={0: 0},
+            key=KEY,
+            row_count=count,
+            size=2,
+            coding=trees.coding,
+            hypothesis=hypothesis,
+        )
+        placed = put_together([placing.placed([part])])
+        assert sorted(placed.of_chunks(slice(0, 2))[1].tolist()) == labels

@@ -156,13 +156,13 @@ def test_rows_that_stream_are_recognised_in_memory_and_the_other_way_round(
     second = parts.folder / "second.toml"
     second.write_text(text.replace('name = "many"', 'name = "second"'))
     url = {"CONCLAVE_LEDGER__URL": f"sqlite:///{parts.folder / 'first.db'}"}
-    for bytes_min in (streaming.BYTES_MIN, 1 << 40):
-        monkeypatch.setattr(streaming, "BYTES_MIN", bytes_min)
+    for rows_min in (streaming.ROWS_MIN, 1 << 40):
+        monkeypatch.setattr(streaming, "ROWS_MIN", rows_min)
         with pytest.raises(ReleaseMismatchError, match="on the same rows"):
             open_from_settings(load_settings(second, url), noise=_noise())
     in_memory = {"CONCLAVE_LEDGER__URL": f"sqlite:///{parts.folder / 'memory.db'}"}
     open_from_settings(load_settings(parts.config, in_memory), noise=_noise()).ledger.close()
-    monkeypatch.setattr(streaming, "BYTES_MIN", 1 << 20)
+    monkeypatch.setattr(streaming, "ROWS_MIN", 1 << 16)
     with pytest.raises(ReleaseMismatchError, match="on the same rows"):
         open_from_settings(load_settings(second, in_memory), noise=_noise())
     again = open_from_settings(load_settings(parts.config, in_memory), noise=NoNoise())
@@ -178,6 +178,21 @@ def test_few_rows_are_held_in_memory(parts: PartsRelease, monkeypatch: pytest.Mo
     release = parts.open(ledger="few.db")
     assert len(release.ledger.private("permutation") or b"") == 4 * ROWS
     release.ledger.close()
+
+
+def test_whether_rows_stream_does_not_follow_from_the_size_of_the_source(
+    parts: PartsRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first entry says which, and the length of one record would show in it."""
+    bytes_of_source = sum(file.stat().st_size for file in parts.rows.iterdir())
+    found = []
+    for place, bytes_min in enumerate((bytes_of_source, bytes_of_source + 1)):
+        monkeypatch.setattr(streaming, "BYTES_MIN", bytes_min)
+        release = parts.open(ledger=f"size-{place}.db")
+        assert release.state.release is not None
+        found.append(release.state.release.parameters)
+        release.ledger.close()
+    assert found[0] == found[1]
 
 
 def test_another_number_of_rows_than_stated_is_refused(parts: PartsRelease) -> None:

@@ -142,12 +142,12 @@ def test_halves_are_rounded_to_the_even_step() -> None:
 def test_a_range_next_to_one_is_divided_by() -> None:
     """Nor is a range that a float32 holds as 1, or a bound that it holds as 0, left out."""
     level = LevelDocument(weights=(1,), offset=60_000)
-    rows: list[tuple[float | str | None, ...]]
-    for (lower, upper), rows in (
-        ((0.0, 1.000_000_01), [(60_000.500_2 / 65_536,)]),
-        ((0.0, 0.999_999_98), [(60_000.499_8 / 65_536,)]),
-        ((1e-60, 2e-60), [(1.5e-60,), (1.95e-60,)]),
+    for (lower, upper), numbers in (
+        ((0.0, 1.000_000_01), [60_000.500_2 / 65_536]),
+        ((0.0, 0.999_999_98), [60_000.499_8 / 65_536]),
+        ((1e-60, 2e-60), [1.5e-60, 1.95e-60]),
     ):
+        rows: list[tuple[float | str | None, ...]] = [(number,) for number in numbers]
         halfspace = HalfspaceDocument(
             features=(0,), bounds=((lower, upper),), steps=65_536, levels=(level,)
         )
