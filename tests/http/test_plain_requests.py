@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -523,3 +523,43 @@ def test_an_error_in_a_reply_reaches_no_other_client() -> None:
                 return await line.read_to_end()
 
         assert served.run(play) == b""
+
+
+def chunked(*trailers: str) -> bytes:
+    """Return a request in one chunk, with trailers after it."""
+    head, _, body = FIRST.partition(b"\r\n\r\n")
+    kept = [line for line in head.split(b"\r\n") if not line.startswith(b"Content-Length")]
+    after = "".join(f"{line}\r\n" for line in trailers).encode()
+    lines = b"\r\n".join([*kept, b"Transfer-Encoding: chunked", b"", b"%x" % len(body), body])
+    return lines + b"\r\n0\r\n" + after + b"\r\n"
+
+
+def test_trailers_are_no_headers() -> None:
+    """A key, or a key of idempotency, after the body counts for nothing, however it arrives."""
+    keys = KeyRing([Key("a", Role.QUERY, hash_of("secret"))])
+    with Served(keys=keys) as served:
+
+        async def play(each: Served) -> bytes:
+            async with each.line() as line:
+                return await line.ask(chunked("Authorization: Bearer secret"))
+
+        assert served.run(play).startswith(b"HTTP/1.1 401 ")
+
+
+def test_trailers_are_bounded() -> None:
+    """Trailers, and extensions of chunks, are cut off where headers would be, also in a stream."""
+    stream = chunked("A: b").replace(b"POST /query", b"POST /query/stream")
+    stream = stream.replace(b"application/json", b"application/x-ndjson")
+    with Served() as served:
+
+        async def play(each: Served) -> None:
+            for begun in (chunked("A: b")[:-2], stream[:-2], chunked()[:-5] + b"1;"):
+                async with each.line() as line:
+                    await line.send(begun)
+                    piece = b"A: b\r\n" * 400 if begun.endswith(b"\n") else b"a" * 2400
+                    with suppress(OSError):  # it may be closed before all is sent
+                        for _ in range(400):
+                            await line.send(piece)
+                    await until(line.protocol.transport.is_closing)
+
+        served.run(play)

@@ -66,6 +66,10 @@ FULL: Final = "the server has as many connections as it takes; use one that is o
 FULL_FOR_CLIENT: Final = (
     "this address has as many connections as the server takes of one; use one that is open"
 )
+LONG_TRAILERS: Final = (
+    "what came beside the body, in trailers or extensions of chunks, is longer than {bytes_max} "
+    "bytes; send the body alone"
+)
 ENDING: Final = (
     "the server is shutting down and the request did not come whole; nothing was charged, send it "
     "again in a moment"
@@ -117,7 +121,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._write_due = self._close_due = math.inf
         self._received_at = self.loop.time()
         self._message_count = 0
-        self._head_bytes = 0
+        self._head_bytes = self._aside_bytes = 0
         self._is_in_head = False
         self._is_in_message = False
         self._is_cut = False
@@ -148,12 +152,17 @@ class GuardedProtocol(HttpToolsProtocol):
         limits, before = self.guard.limits, self._message_count
         if not self._is_in_message and self._receive_due == math.inf:
             self._receive_due = self._received_at + limits.header_seconds_max
+        self._aside_bytes += len(data)
         super().data_received(data)
-        # A head that began in this piece is counted from the next one on.
+        # What began in this piece, a head or trailers, is counted from the next one on.
         if self._is_in_head and before == self._message_count:
             self._head_bytes += len(data)
             if self._head_bytes > limits.header_bytes_max:
                 self._cut(self._long_headers())
+        is_in_body = self._is_in_message and not self._is_in_head
+        if is_in_body and self._aside_bytes > limits.header_bytes_max:
+            problem = LONG_TRAILERS.format(bytes_max=limits.header_bytes_max)
+            self._cut(HeadersTooLargeError(problem))
 
     def on_message_begin(self) -> None:
         """Start the deadline for receiving a request's headers."""
@@ -174,6 +183,9 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         before = self._cycle()
         super().on_headers_complete()
+        self._aside_bytes = 0
+        # Trailers would be added to this list, and so to the headers that routes read.
+        self.headers = []
         if self._is_ending:
             self._make_last(before)
         is_stream = self.scope.get("path") in STREAM_PATHS
@@ -183,6 +195,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Accept a part of the body, unless the request was refused."""
+        self._aside_bytes = 0
         if not self._is_cut:
             super().on_body(body)
 
