@@ -563,3 +563,23 @@ def test_trailers_are_bounded() -> None:
                     await until(line.protocol.transport.is_closing)
 
         served.run(play)
+
+
+def test_a_body_after_an_upgrade_is_no_request() -> None:
+    """The parser leaves such a body unread, and would take it for a request of its own."""
+    upgrade = request(SECOND, "Connection: Upgrade", "Upgrade: h2c")
+    head, body = upgrade[: -len(SECOND)], SECOND
+    with Served() as served:
+
+        async def play(each: Served) -> bytes:
+            async with each.line() as line:
+                await line.send(head)
+                reply = await line.read()
+                with suppress(OSError):
+                    await line.send(body)
+                return reply + await line.read_to_end()
+
+        reply = served.run(play)
+        assert reply.startswith(b"HTTP/1.1 400 ")
+        assert reply.count(b"\r\n\r\n") == 1
+        assert not served.service.answers

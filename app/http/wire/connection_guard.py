@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 STREAM_PATHS: Final = frozenset({"/query/stream"})
 """Bodies that may take as long as they like: the stream itself limits its silence."""
 
+BODY_HEADERS: Final = frozenset({b"content-length", b"transfer-encoding"})
 MALFORMED: Final = (
     "what came is not HTTP/1.1 as RFC 9112 has it; a whole request before it may have been answered"
 )
@@ -65,6 +66,10 @@ LONG_HEADERS: Final = (
 FULL: Final = "the server has as many connections as it takes; use one that is open, or try again"
 FULL_FOR_CLIENT: Final = (
     "this address has as many connections as the server takes of one; use one that is open"
+)
+UPGRADE: Final = (
+    "this server speaks HTTP/1.1 only, and reads no body after a header Upgrade; leave that header "
+    "out (in some clients, by choosing HTTP/1.1), and nothing was charged"
 )
 LONG_TRAILERS: Final = (
     "what came beside the body, in trailers or extensions of chunks, is longer than {bytes_max} "
@@ -180,6 +185,10 @@ class GuardedProtocol(HttpToolsProtocol):
         head_bytes = len(self.url) + sum(len(name) + len(text) + 4 for name, text in self.headers)
         if head_bytes > self.guard.limits.header_bytes_max:
             self._cut(self._long_headers())
+            return
+        if self.parser.should_upgrade() and not BODY_HEADERS.isdisjoint(dict(self.headers)):
+            # The parser takes no body here: its bytes would be read as another request.
+            self._cut(MalformedRequestError(UPGRADE))
             return
         before = self._cycle()
         super().on_headers_complete()
