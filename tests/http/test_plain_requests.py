@@ -21,6 +21,7 @@ from app.errors import ContainedError, IntegrityError, KeyLimitError, Unavailabl
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.limits import Limits
 from app.http.monitoring.monitoring_options import Watching
+from app.http.wire.connection_guard import PIPELINED_MAX
 from app.http.wire.fast_requests import HEADS_MAX, PlainProtocol, guarded
 from tests.http.doubles import Http, MemoryService
 
@@ -583,3 +584,43 @@ def test_a_body_after_an_upgrade_is_no_request() -> None:
         assert reply.startswith(b"HTTP/1.1 400 ")
         assert reply.count(b"\r\n\r\n") == 1
         assert not served.service.answers
+
+
+@pytest.mark.parametrize("piece", [b"GET / HTTP/1.1\r\n\r\n", FIRST])
+def test_requests_that_wait_for_their_turn_are_few(piece: bytes) -> None:
+    """A client that sends requests faster than they are answered is not read, or is cut off."""
+    most = 0
+    with Served() as served:
+
+        async def play(each: Served) -> None:
+            nonlocal most
+            async with each.line() as line:
+                sending = asyncio.ensure_future(line.send(piece * 50_000))
+                for _ in range(2000):
+                    await asyncio.sleep(0)
+                    most = max(most, len(line.protocol.pipeline))
+                sending.cancel()
+                await asyncio.gather(sending, return_exceptions=True)
+
+        served.run(play)
+    assert 0 < most <= PIPELINED_MAX
+
+
+def test_a_partial_request_after_others_is_read_to_its_end() -> None:
+    """While requests wait nothing more is received; the last of them gets the rest of its body."""
+    with Served() as served:
+
+        async def play(each: Served) -> bytes:
+            async with each.line() as line:
+                each.service.is_held = True
+                await line.send(FIRST + SECOND + SECOND[:-5])
+                await until(lambda: len(line.protocol.pipeline) == 2)
+                await line.send(SECOND[-5:])
+                each.service.is_held = False
+                each.service.decide()
+                reply = b""
+                while reply.count(b"query_id") < 3:
+                    reply += await line.read()
+                return reply
+
+        assert served.run(play).count(b"HTTP/1.1 200 ") == 3

@@ -30,6 +30,7 @@ from termios import FIONREAD
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import structlog
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -49,11 +50,15 @@ from app.http.problems import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sized
 
 STREAM_PATHS: Final = frozenset({"/query/stream"})
 """Bodies that may take as long as they like: the stream itself limits its silence."""
 
+PIPELINED_MAX: Final = 2000
+"""More requests than one piece of bytes holds of any client that is no attack."""
+
+CROWDED: Final = "a connection has too many requests that wait for their turn; use several"
 BODY_HEADERS: Final = frozenset({b"content-length", b"transfer-encoding"})
 MALFORMED: Final = (
     "what came is not HTTP/1.1 as RFC 9112 has it; a whole request before it may have been answered"
@@ -114,6 +119,23 @@ class Guard:
         return None
 
 
+class OrderlyFlow(FlowControl):
+    """A flow control that receives nothing more while whole requests wait for their turn.
+
+    Uvicorn receives more after each reply, however many of them wait, and faster than it replies.
+    """
+
+    def __init__(self, transport: Transport, waiting: Sized) -> None:
+        """Start receiving; ``waiting`` has the requests of the connection that have to wait."""
+        super().__init__(transport)
+        self._waiting = waiting
+
+    def resume_reading(self) -> None:
+        """Receive more, unless requests wait; a request of which only a part came does not wait."""
+        if not self._waiting:
+            super().resume_reading()
+
+
 class GuardedProtocol(HttpToolsProtocol):
     """One HTTP connection, which is closed if its client exceeds a time limit."""
 
@@ -122,6 +144,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn's
         """Count a new connection; refuse and close it if it is over the limit."""
         super().connection_made(transport)
+        self.flow = OrderlyFlow(transport, self.pipeline)
         self._receive_due = self.loop.time() + self.guard.limits.header_seconds_max
         self._write_due = self._close_due = math.inf
         self._received_at = self.loop.time()
@@ -186,6 +209,9 @@ class GuardedProtocol(HttpToolsProtocol):
         if head_bytes > self.guard.limits.header_bytes_max:
             self._cut(self._long_headers())
             return
+        if len(self.pipeline) >= PIPELINED_MAX:
+            self._cut(TooManyConnectionsError(CROWDED))
+            return
         if self.parser.should_upgrade() and not BODY_HEADERS.isdisjoint(dict(self.headers)):
             # The parser takes no body here: its bytes would be read as another request.
             self._cut(MalformedRequestError(UPGRADE))
@@ -220,6 +246,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._is_in_message and self._receive_due == math.inf:
             self._receive_due = self.loop.time() + self.guard.limits.body_seconds_max
         super().on_response_complete()
+        if not self.transport.is_closing():
+            self.flow.resume_reading()  # if none waits any more
 
     def send_400_response(self, msg: str) -> None:
         """Reply to malformed HTTP with a JSON body that describes the error."""
