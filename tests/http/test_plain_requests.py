@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -21,6 +21,7 @@ from app.errors import ContainedError, IntegrityError, KeyLimitError, Unavailabl
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.limits import Limits
 from app.http.monitoring.monitoring_options import Watching
+from app.http.wire.connection_guard import PIPELINED_MAX
 from app.http.wire.fast_requests import HEADS_MAX, PlainProtocol, guarded
 from tests.http.doubles import Http, MemoryService
 
@@ -523,3 +524,103 @@ def test_an_error_in_a_reply_reaches_no_other_client() -> None:
                 return await line.read_to_end()
 
         assert served.run(play) == b""
+
+
+def chunked(*trailers: str) -> bytes:
+    """Return a request in one chunk, with trailers after it."""
+    head, _, body = FIRST.partition(b"\r\n\r\n")
+    kept = [line for line in head.split(b"\r\n") if not line.startswith(b"Content-Length")]
+    after = "".join(f"{line}\r\n" for line in trailers).encode()
+    lines = b"\r\n".join([*kept, b"Transfer-Encoding: chunked", b"", b"%x" % len(body), body])
+    return lines + b"\r\n0\r\n" + after + b"\r\n"
+
+
+def test_trailers_are_no_headers() -> None:
+    """A key, or a key of idempotency, after the body counts for nothing, however it arrives."""
+    keys = KeyRing([Key("a", Role.QUERY, hash_of("secret"))])
+    with Served(keys=keys) as served:
+
+        async def play(each: Served) -> bytes:
+            async with each.line() as line:
+                return await line.ask(chunked("Authorization: Bearer secret"))
+
+        assert served.run(play).startswith(b"HTTP/1.1 401 ")
+
+
+def test_trailers_are_bounded() -> None:
+    """Trailers, and extensions of chunks, are cut off where headers would be, also in a stream."""
+    stream = chunked("A: b").replace(b"POST /query", b"POST /query/stream")
+    stream = stream.replace(b"application/json", b"application/x-ndjson")
+    with Served() as served:
+
+        async def play(each: Served) -> None:
+            for begun in (chunked("A: b")[:-2], stream[:-2], chunked()[:-5] + b"1;"):
+                async with each.line() as line:
+                    await line.send(begun)
+                    piece = b"A: b\r\n" * 400 if begun.endswith(b"\n") else b"a" * 2400
+                    with suppress(OSError):  # it may be closed before all is sent
+                        for _ in range(400):
+                            await line.send(piece)
+                    await until(line.protocol.transport.is_closing)
+
+        served.run(play)
+
+
+def test_a_body_after_an_upgrade_is_no_request() -> None:
+    """The parser leaves such a body unread, and would take it for a request of its own."""
+    upgrade = request(SECOND, "Connection: Upgrade", "Upgrade: h2c")
+    head, body = upgrade[: -len(SECOND)], SECOND
+    with Served() as served:
+
+        async def play(each: Served) -> bytes:
+            async with each.line() as line:
+                await line.send(head)
+                reply = await line.read()
+                with suppress(OSError):
+                    await line.send(body)
+                return reply + await line.read_to_end()
+
+        reply = served.run(play)
+        assert reply.startswith(b"HTTP/1.1 400 ")
+        assert reply.count(b"\r\n\r\n") == 1
+        assert not served.service.answers
+
+
+@pytest.mark.parametrize("piece", [b"GET / HTTP/1.1\r\n\r\n", FIRST])
+def test_requests_that_wait_for_their_turn_are_few(piece: bytes) -> None:
+    """A client that sends requests faster than they are answered is not read, or is cut off."""
+    most = 0
+    with Served() as served:
+
+        async def play(each: Served) -> None:
+            nonlocal most
+            async with each.line() as line:
+                sending = asyncio.ensure_future(line.send(piece * 50_000))
+                for _ in range(2000):
+                    await asyncio.sleep(0)
+                    most = max(most, len(line.protocol.pipeline))
+                sending.cancel()
+                await asyncio.gather(sending, return_exceptions=True)
+
+        served.run(play)
+    assert 0 < most <= PIPELINED_MAX
+
+
+def test_a_partial_request_after_others_is_read_to_its_end() -> None:
+    """While requests wait nothing more is received; the last of them gets the rest of its body."""
+    with Served() as served:
+
+        async def play(each: Served) -> bytes:
+            async with each.line() as line:
+                each.service.is_held = True
+                await line.send(FIRST + SECOND + SECOND[:-5])
+                await until(lambda: len(line.protocol.pipeline) == 2)
+                await line.send(SECOND[-5:])
+                each.service.is_held = False
+                each.service.decide()
+                reply = b""
+                while reply.count(b"query_id") < 3:
+                    reply += await line.read()
+                return reply
+
+        assert served.run(play).count(b"HTTP/1.1 200 ") == 3

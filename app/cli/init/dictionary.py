@@ -123,8 +123,9 @@ def table_schema(text: str) -> Dictionary:
         column = _field(each, where)
         is_key = isinstance(keys, list) and column.name in keys
         columns.append(replace(column, left_out=LEFT_OUT) if is_key else column)
-    missing = document.get("missingValues", [])
-    tokens = [token for token in missing if isinstance(token, str) and token]
+    missing = document.get("missingValues")
+    listed = missing if isinstance(missing, list) else []
+    tokens = [token for token in listed if isinstance(token, str) and token]
     return Dictionary(columns=_by_name(columns), missing=tuple(dict.fromkeys(tokens)))
 
 

@@ -25,6 +25,14 @@ AT_ONCE: Final = Retries(attempts_max=1)
 URL: Final = "--url"
 
 
+def without_password(url: str) -> str:
+    """Return an address as errors may show it, without the user and password in it."""
+    scheme, mark, rest = url.partition("://")
+    place, slash, path = (rest if mark else scheme).partition("/")
+    host = place.rpartition("@")[2]
+    return (scheme + mark if mark else "") + host + slash + path
+
+
 def is_answer(reply: Reply) -> bool:
     """Return whether a reply is an answer rather than a problem document (an error)."""
     return "stable" in reply
@@ -47,11 +55,12 @@ class QueryClient:
             ConfigurationError: ``url`` is no valid address, or ``key`` cannot be sent in a header.
 
         """
-        self._url = url
+        self._url = without_password(url)
         try:
             self._client = Client(url, key, retries=RETRIES, transport=transport, pause=pause)
         except ValueError as error:
-            raise ConfigurationError(URL, str(error)) from None
+            said = str(error).replace(repr(url), repr(self._url))
+            raise ConfigurationError(URL, said) from None
 
     def __enter__(self) -> Self:
         """Return the client itself."""

@@ -105,8 +105,10 @@ def query(
 
 def _check_scheme(url: str) -> None:
     """Refuse an address such as localhost:8000, which no client of HTTP takes."""
+    from app.cli.query.client import without_password
+
     if not SCHEME.match(url):
-        host = url.rpartition("://")[2][:URL_SHOWN_MAX]
+        host = without_password(url).rpartition("://")[2][:URL_SHOWN_MAX]
         shown = host if host and host.isprintable() else "HOST:PORT"
         problem = f"begins with http:// or https://; did you mean http://{shown} ?"
         raise ConfigurationError("--url", problem)

@@ -224,7 +224,7 @@ def parse_keys(text: bytes, path: Path) -> list[Key]:
     """
     try:
         document = tomllib.loads(text.decode("utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         # Neither the decoder's text nor TOML's is repeated: it could quote the file.
         raise ConfigurationError(SETTING, f"{path} is not a TOML file") from None
     rows = document.get("keys", [])

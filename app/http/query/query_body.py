@@ -45,6 +45,7 @@ MEMBERS: Final = ("features", "precision", "idempotency_key")
 NAME_SHOWN_MAX: Final = 60
 LIKENESS: Final = 0.7
 REPEATED: Final = "the body names a member twice, so its meaning is unclear; name each once"
+TOO_MUCH: Final = "the body is nested too deeply, or holds a number of too many digits"
 PRECISION_SHAPE: Final = (
     f"precision is the number of bins of a score, a whole number from {BIN_COUNT_MIN} to "
     f"{BIN_COUNT_MAX}; leave it out for the one that GET /schema tells"
@@ -299,10 +300,14 @@ def refuse_repeated_members(body: bytes) -> None:
     """Refuse JSON with an object that names a member twice.
 
     Raises:
-        MalformedBodyError: an object names a member twice.
+        MalformedBodyError: an object names a member twice, or a member that is ignored is nested
+            too deeply or a number of too many digits.
 
     """
-    json.loads(body, object_pairs_hook=_distinct)
+    try:
+        json.loads(body, object_pairs_hook=_distinct)
+    except (ValueError, RecursionError):
+        raise MalformedBodyError(TOO_MUCH) from None
 
 
 def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:

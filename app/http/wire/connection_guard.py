@@ -30,6 +30,7 @@ from termios import FIONREAD
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import structlog
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -49,11 +50,16 @@ from app.http.problems import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sized
 
 STREAM_PATHS: Final = frozenset({"/query/stream"})
 """Bodies that may take as long as they like: the stream itself limits its silence."""
 
+PIPELINED_MAX: Final = 2000
+"""More requests than one piece of bytes holds of any client that is no attack."""
+
+CROWDED: Final = "a connection has too many requests that wait for their turn; use several"
+BODY_HEADERS: Final = frozenset({b"content-length", b"transfer-encoding"})
 MALFORMED: Final = (
     "what came is not HTTP/1.1 as RFC 9112 has it; a whole request before it may have been answered"
 )
@@ -65,6 +71,14 @@ LONG_HEADERS: Final = (
 FULL: Final = "the server has as many connections as it takes; use one that is open, or try again"
 FULL_FOR_CLIENT: Final = (
     "this address has as many connections as the server takes of one; use one that is open"
+)
+UPGRADE: Final = (
+    "this server speaks HTTP/1.1 only, and reads no body after a header Upgrade; leave that header "
+    "out (in some clients, by choosing HTTP/1.1), and nothing was charged"
+)
+LONG_TRAILERS: Final = (
+    "what came beside the body, in trailers or extensions of chunks, is longer than {bytes_max} "
+    "bytes; send the body alone"
 )
 ENDING: Final = (
     "the server is shutting down and the request did not come whole; nothing was charged, send it "
@@ -105,6 +119,23 @@ class Guard:
         return None
 
 
+class OrderlyFlow(FlowControl):
+    """A flow control that receives nothing more while whole requests wait for their turn.
+
+    Uvicorn receives more after each reply, however many of them wait, and faster than it replies.
+    """
+
+    def __init__(self, transport: Transport, waiting: Sized) -> None:
+        """Start receiving; ``waiting`` has the requests of the connection that have to wait."""
+        super().__init__(transport)
+        self._waiting = waiting
+
+    def resume_reading(self) -> None:
+        """Receive more, unless requests wait; a request of which only a part came does not wait."""
+        if not self._waiting:
+            super().resume_reading()
+
+
 class GuardedProtocol(HttpToolsProtocol):
     """One HTTP connection, which is closed if its client exceeds a time limit."""
 
@@ -113,11 +144,12 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn's
         """Count a new connection; refuse and close it if it is over the limit."""
         super().connection_made(transport)
+        self.flow = OrderlyFlow(transport, self.pipeline)
         self._receive_due = self.loop.time() + self.guard.limits.header_seconds_max
         self._write_due = self._close_due = math.inf
         self._received_at = self.loop.time()
         self._message_count = 0
-        self._head_bytes = 0
+        self._head_bytes = self._aside_bytes = 0
         self._is_in_head = False
         self._is_in_message = False
         self._is_cut = False
@@ -148,12 +180,17 @@ class GuardedProtocol(HttpToolsProtocol):
         limits, before = self.guard.limits, self._message_count
         if not self._is_in_message and self._receive_due == math.inf:
             self._receive_due = self._received_at + limits.header_seconds_max
+        self._aside_bytes += len(data)
         super().data_received(data)
-        # A head that began in this piece is counted from the next one on.
+        # What began in this piece, a head or trailers, is counted from the next one on.
         if self._is_in_head and before == self._message_count:
             self._head_bytes += len(data)
             if self._head_bytes > limits.header_bytes_max:
                 self._cut(self._long_headers())
+        is_in_body = self._is_in_message and not self._is_in_head
+        if is_in_body and self._aside_bytes > limits.header_bytes_max:
+            problem = LONG_TRAILERS.format(bytes_max=limits.header_bytes_max)
+            self._cut(HeadersTooLargeError(problem))
 
     def on_message_begin(self) -> None:
         """Start the deadline for receiving a request's headers."""
@@ -172,8 +209,18 @@ class GuardedProtocol(HttpToolsProtocol):
         if head_bytes > self.guard.limits.header_bytes_max:
             self._cut(self._long_headers())
             return
+        if len(self.pipeline) >= PIPELINED_MAX:
+            self._cut(TooManyConnectionsError(CROWDED))
+            return
+        if self.parser.should_upgrade() and not BODY_HEADERS.isdisjoint(dict(self.headers)):
+            # The parser takes no body here: its bytes would be read as another request.
+            self._cut(MalformedRequestError(UPGRADE))
+            return
         before = self._cycle()
         super().on_headers_complete()
+        self._aside_bytes = 0
+        # Trailers would be added to this list, and so to the headers that routes read.
+        self.headers = []
         if self._is_ending:
             self._make_last(before)
         is_stream = self.scope.get("path") in STREAM_PATHS
@@ -183,6 +230,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Accept a part of the body, unless the request was refused."""
+        self._aside_bytes = 0
         if not self._is_cut:
             super().on_body(body)
 
@@ -198,6 +246,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._is_in_message and self._receive_due == math.inf:
             self._receive_due = self.loop.time() + self.guard.limits.body_seconds_max
         super().on_response_complete()
+        if not self.transport.is_closing():
+            self.flow.resume_reading()  # if none waits any more
 
     def send_400_response(self, msg: str) -> None:
         """Reply to malformed HTTP with a JSON body that describes the error."""

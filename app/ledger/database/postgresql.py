@@ -284,10 +284,12 @@ def postgresql_database(url: str) -> PostgresqlDatabase:
     """
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # the latter of a port that is no number
         raise ConfigurationError(
             URL_KEY, "is no address like postgresql+psycopg://HOST/DATABASE"
         ) from None
+    if "@" in (parsed.host or ""):  # the end of the password, which errors must not show
+        raise ConfigurationError(URL_KEY, "has an @ in its password; write it as %40")
     return PostgresqlDatabase(parsed)
 
 

@@ -71,7 +71,7 @@ def database_path(url: str) -> Path:
     """
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise ConfigurationError(URL_KEY, "is no address like sqlite:///conclave.db") from None
     if parsed.drivername not in _DRIVERS:
         raise ConfigurationError(

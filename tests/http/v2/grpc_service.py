@@ -45,6 +45,7 @@ class Grpc:
         http: the application, its slot and its service.
         server: the server of gRPC.
         under_way: the requests that are answered.
+        address: the host and port of the server.
 
     """
 
@@ -97,7 +98,7 @@ class Grpc:
 
     async def _start(self) -> None:
         reserved = reserved_socket()
-        host, port = reserved.getsockname()
+        host, port = self.address = reserved.getsockname()
         await self.server.start(reserved, self.under_way)
         self.channel = grpc.aio.insecure_channel(f"{host}:{port}")
 

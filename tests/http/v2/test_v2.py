@@ -134,6 +134,17 @@ def test_passes_over_what_clients_add() -> None:
     assert outputs_of(reply)["query_id"] == [1, 2, 3]
 
 
+@pytest.mark.parametrize("ignored", ["1" * 5000, *("[" * d + "]" * d for d in range(900, 1000, 5))])
+def test_refuses_what_only_one_parser_reads(ignored: str) -> None:
+    """An ignored member that cannot be searched for repeated names is no failure of the server."""
+    body = json.dumps({"inputs": frame(*ROWS)})[:-1] + f', "name": 1, "ignored": {ignored}}}'
+    with Http() as http:
+        headers = {"content-type": "application/json"}
+        reply = http.request("POST", INFER, content=body, headers=headers)
+        assert reply.status_code in (200, 400)
+    assert set(reply.json()) in ({"error"}, {"model_name", "outputs"})
+
+
 def test_rows_after_a_halt_are_empty() -> None:
     """A row that came too late has "", false and 0; earlier ones keep their answers."""
     with Http(queries_max=2) as http:

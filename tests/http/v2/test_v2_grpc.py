@@ -397,6 +397,44 @@ def test_metadata_are_bounded() -> None:
         )
 
 
+def test_metadata_of_any_bytes_are_refused_in_fixed_words() -> None:
+    """What no client library sends, such as a key that is no ASCII, shows no exception."""
+
+    def piece(kind: int, flags: int, stream: int, content: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(content))[1:] + struct.pack(">BBI", kind, flags, stream) + content
+        )
+
+    async def call(served: Grpc) -> bytes:
+        named = {
+            ":method": "POST",
+            ":scheme": "http",
+            ":path": f"/{SERVICE}/ModelInfer",
+            ":authority": "here",
+            "te": "trailers",
+            "content-type": "application/grpc",
+            "authorization": "Bearer \u4e2d",
+        }
+        pairs = [(name.encode(), text.encode()) for name, text in named.items()]
+        # Literals without an index, and lengths of one byte.
+        heads = b"".join(b"\0%c%b%c%b" % (len(a), a, len(b), b) for a, b in pairs)
+        reader, writer = await asyncio.open_connection(*served.address)
+        preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + piece(4, 0, 0, b"")
+        writer.write(preface + piece(1, 4, 1, heads) + piece(0, 1, 1, bytes(5)))
+        said = b""
+        async with asyncio.timeout(10):
+            while b"grpc-status" not in said:
+                said += await reader.read(65_536)
+        writer.close()
+        return said
+
+    with Grpc(keys=KEY_RING) as served, capture_logs() as logged:
+        said = served.http.runner.run(call(served))
+    assert b"unauthorized" in said
+    assert b"Unicode" not in said
+    assert [line["event"] for line in logged] == ["request_refused"]
+
+
 def test_a_client_that_gives_up_changes_nothing() -> None:
     """A call whose time is over is not logged as the server's doing, and is under way no more."""
 

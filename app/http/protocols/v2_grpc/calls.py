@@ -247,7 +247,8 @@ class Calls:
         """Return the message that a call is answered by, or end it with a code."""
         scope = {"type": "http", "method": "POST", "path": edge.path, MESSAGE: message}
         scope["headers"] = [
-            (name.encode(), text if isinstance(text, bytes) else text.encode("latin-1"))
+            # The library reads texts as UTF-8 where it can, and clients may send any bytes.
+            (name.encode(), text if isinstance(text, bytes) else text.encode())
             for name, text in context.invocation_metadata() or ()
         ]
         reply = await self._reply(edge, NamedRequest(scope))

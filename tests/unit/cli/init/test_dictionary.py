@@ -83,6 +83,13 @@ def test_a_table_schema_says_the_same(tmp_path: Path) -> None:
     assert (found.label, found.missing) == (None, ("NA",))
 
 
+@pytest.mark.parametrize("missing", [None, "NA", 3])
+def test_missing_values_that_are_no_list_are_passed_over(missing: object) -> None:
+    """A null is no failure, and a text is not taken for a list of its characters."""
+    fields = [{"name": "smoker", "type": "boolean"}]
+    assert table_schema(json.dumps({"fields": fields, "missingValues": missing})).missing == ()
+
+
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [

@@ -239,6 +239,27 @@ def test_an_address_without_a_scheme_is_one_line(
     )
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://me:secret@127.0.0.1:1/x",
+        "http://me:sec@ret@127.0.0.1:1",
+        "http://me:secret@127.0.0.1:port",
+        "ftp://me:secret@server.example",
+        "me:secret@server.example",
+    ],
+)
+def test_a_password_in_an_address_is_not_shown(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Errors name the server alone."""
+    assert run(["query", "--url", url, "in.csv"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("conclave: --url: ")
+    assert "ret@" not in told
+    assert "me:" not in told
+
+
 def test_asks_in_bounded_requests(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,7 @@ def test_an_empty_ring_finds_nothing() -> None:
         ("# nothing\n", "holds no key; add one with"),
         ("keys = [", "is not a TOML file"),
         ("\xff", "is not a TOML file"),
+        ("keys = " + "[" * 5000, "is not a TOML file"),
         ("key = 1", "may hold [[keys]] tables only"),
         ("keys = 1", "may hold [[keys]] tables only"),
         ("keys = [1]", "number 1 of"),

@@ -32,6 +32,15 @@ ROOT = Path(__file__).parents[4]
         ),
         ("sqlite:///x.db?mode=memory", "a sqlite:/// address has a path and nothing else"),
         ("sqlite://host/x.db", "a sqlite:/// address has a path and nothing else"),
+        ("sqlite://host:port/x.db", "is no address like sqlite:///conclave.db"),
+        (
+            "postgresql+psycopg://me:secret@host:port/x",
+            "is no address like postgresql+psycopg://HOST/DATABASE",
+        ),
+        (
+            "postgresql+psycopg://me:sec@ret@host/x",
+            "has an @ in its password; write it as %40",
+        ),
     ],
 )
 @pytest.mark.parametrize("create_allowed", [True, False])
