@@ -26,12 +26,14 @@ class Reached:
         areas: under the curve of true and false positives, one a run; none without scores or
             with more than two labels.
         setting: that the runs had.
+        area_setting: that the runs of ``areas`` had, where it is another one; else None.
 
     """
 
     accuracies: tuple[float, ...]
     areas: tuple[float, ...]
     setting: Mapping[str, Any]
+    area_setting: Mapping[str, Any] | None = None
 
     @classmethod
     def of(
@@ -43,11 +45,31 @@ class Reached:
 
     def document(self) -> dict[str, Json]:
         """Return it as a file of results has it."""
-        return {
+        found: dict[str, Json] = {
             "accuracies": [round(each, 5) for each in self.accuracies],
             "areas": [round(each, 5) for each in self.areas],
             "setting": dict(self.setting),
         }
+        if self.area_setting is not None:
+            found["area_setting"] = dict(self.area_setting)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The best of a few settings by accuracy, and the best by the area."""
+
+    by_accuracy: int
+    by_area: int
+
+    @classmethod
+    def of(cls, tried: Sequence[tuple[float, float | None]]) -> Chosen:
+        """Return the places of the best of what the settings reached in one run each."""
+        best = max(range(len(tried)), key=lambda each: tried[each][0])
+        areas = [area for _, area in tried]
+        if None in areas:
+            return cls(best, best)
+        return cls(best, max(range(len(tried)), key=lambda each: areas[each] or 0.0))
 
 
 def scored(

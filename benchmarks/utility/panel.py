@@ -3,11 +3,13 @@
 Expected: on ten of twelve sets or more, at every epsilon, ``auto`` is first or within two standard
 errors of the first private method, by accuracy and by the area under the curve; where it is not,
 the page says by how much and what would win.  Nobody steers ``auto``; every rival is at its best of
-24 settings, chosen by the test rows' own labels.  Some eight hours of two processors, resumable:
-what was measured under the same program is kept and not measured again.  `--quick` takes a quarter
-of an hour, of 5,000 rows a table, two runs and three settings.
+24 settings, chosen by the test rows' own labels, once for accuracy and once for the area.  Some
+eight hours of two processors, one cell on each, resumable: what was measured under the same program
+is kept and not measured again.  `--quick` takes a quarter of an hour, of 5,000 rows a table, two
+runs and three settings.
 
     python -m benchmarks.utility.panel [--quick] [--sets NAME ...] [--methods NAME ...] [--anew]
+        [--processes 2]
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from benchmarks.measuring.circumstances import circumstances, commit
@@ -53,36 +57,48 @@ def main() -> None:
     print(circumstances())
     name = "panel-quick" if arguments.quick else "panel"
     kept = cast("dict[str, Any]", (read(name) or {}).get("cells", {}))
-    asked = {(each, method) for each in arguments.sets for method in arguments.methods}
+    asked = [(name, method) for method in arguments.methods for name in arguments.sets]
     if arguments.anew:
         kept = {
             cell: each for cell, each in kept.items() if tuple(cell.split("/")[:2]) not in asked
         }
-    for set_name in arguments.sets:
-        table = SETS[set_name]().cut_to(QUICK_ROWS if arguments.quick else ROWS_MAX)
-        for method in arguments.methods:
-            for epsilon in EPSILONS[:1] if method in REFERENCES else EPSILONS:
-                cell = f"{set_name}/{method}/{epsilon:g}"
-                if cell in kept:
-                    continue
-                started = time.monotonic()
-                found = _measured(table, method, epsilon, quick=arguments.quick)
-                kept[cell] = None if found is None else {"commit": commit(), **found.document()}
-                seconds = time.monotonic() - started
-                keep(
-                    "panel",
-                    {"aside": list(ASIDE), "cells": kept},
-                    quick=arguments.quick,
-                    tell=False,
-                )
-                mean = 0.0 if found is None else sum(found.accuracies) / len(found.accuracies)
-                print(f"{cell:>40} {mean:.4f} in {seconds:.0f} s", flush=True)
+    wanted = [
+        (set_name, method, epsilon)
+        for set_name, method in asked
+        for epsilon in (EPSILONS[:1] if method in REFERENCES else EPSILONS)
+        if f"{set_name}/{method}/{epsilon:g}" not in kept
+    ]
+    with ProcessPoolExecutor(arguments.processes) as pool:
+        running = {pool.submit(_measured, *cell, quick=arguments.quick): cell for cell in wanted}
+        for done in as_completed(running):
+            set_name, method, epsilon = running[done]
+            found, seconds = done.result()
+            cell = f"{set_name}/{method}/{epsilon:g}"
+            kept[cell] = None if found is None else {"commit": commit(), **found.document()}
+            keep("panel", {"aside": list(ASIDE), "cells": kept}, quick=arguments.quick, tell=False)
+            mean = 0.0 if found is None else sum(found.accuracies) / len(found.accuracies)
+            print(f"{cell:>40} {mean:.4f} in {seconds:.0f} s", flush=True)
     write("panel")
     draw_plot(kept_document("panel") or {"cells": kept})
 
 
-def _measured(table: Table, method: str, epsilon: float, *, quick: bool) -> Reached | None:
-    """Return what a method reaches on a table at an epsilon."""
+def _measured(
+    set_name: str, method: str, epsilon: float, *, quick: bool
+) -> tuple[Reached | None, float]:
+    """Return what a method reaches on a table at an epsilon, and the seconds that it took."""
+    started = time.monotonic()
+    found = _reached(_table(set_name, quick=quick), method, epsilon, quick=quick)
+    return found, time.monotonic() - started
+
+
+@cache
+def _table(set_name: str, *, quick: bool) -> Table:
+    """Return a table of the panel, read once in each process."""
+    return SETS[set_name]().cut_to(QUICK_ROWS if quick else ROWS_MAX)
+
+
+def _reached(table: Table, method: str, epsilon: float, *, quick: bool) -> Reached | None:
+    """Return what a method reaches, by the runs and settings of a quick or of a whole panel."""
     if method in REFERENCES:
         run = guessing if method == "guessing" else boosting
         return Reached.of([run(table)], setting={})
@@ -97,6 +113,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few rows and runs; keeps no page")
     parser.add_argument("--sets", nargs="+", choices=tuple(SETS), default=list(SETS))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="cells at a time")
     parser.add_argument("--anew", action="store_true", help="measure again what was kept")
     return parser.parse_args()
 
