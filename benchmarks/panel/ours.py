@@ -46,6 +46,19 @@ def learned_by_auto(table: Table, epsilon: float, *, runs: int, wanted: str) -> 
     return Reached.of(found, setting={"learner": chosen.row.learner.name})
 
 
+def ranks_as_it_labels(table: Table, epsilon: float) -> bool:
+    """Return whether ``auto`` chooses one learner for labels and for ranking: the same draws."""
+    names = {
+        chosen_learner(
+            configure(Settings.read(settings_of(table, epsilon, wanted=wanted))).settings,
+            row_count=len(table.rows),
+            opened=None,
+        ).row.learner.name
+        for wanted in ("labels", "ranking")
+    }
+    return len(names) == 1
+
+
 def predicted(
     table: Table, configuration: Configuration, points: NDArray[np.float64], *, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:

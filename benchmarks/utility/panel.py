@@ -26,7 +26,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from benchmarks.measuring.circumstances import circumstances, commit
-from benchmarks.panel.ours import learned_by_auto
+from benchmarks.panel.ours import learned_by_auto, ranks_as_it_labels
 from benchmarks.panel.rivals import boosting, guessing
 from benchmarks.panel.scoring import Reached
 from benchmarks.panel.sets import ASIDE, SETS
@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from benchmarks.panel.sets import Table
 
 EPSILONS: Final = (0.1, 0.5, 1.0, 2.0)
-OURS: Final = {"auto": "labels", "auto for ranking": "ranking"}
+LABELS: Final = "auto"
+RANKING: Final = "auto for ranking"
+OURS: Final = {LABELS: "labels", RANKING: "ranking"}
 REFERENCES: Final = ("guessing", "boosting")
 METHODS: Final = (*REFERENCES, *OURS, "descent", "forest", *LIBRARIES)
 ROWS_MAX: Final = 50_000
@@ -66,20 +68,52 @@ def main() -> None:
         (set_name, method, epsilon)
         for set_name, method in asked
         for epsilon in (EPSILONS[:1] if method in REFERENCES else EPSILONS)
-        if f"{set_name}/{method}/{epsilon:g}" not in kept
+        if _name(set_name, method, epsilon) not in kept
     ]
+    same = _same_draws(wanted, asked, quick=arguments.quick)
     with ProcessPoolExecutor(arguments.processes) as pool:
-        running = {pool.submit(_measured, *cell, quick=arguments.quick): cell for cell in wanted}
+        running = {
+            pool.submit(_measured, *cell, quick=arguments.quick): cell
+            for cell in wanted
+            if _name(*cell) not in same
+        }
         for done in as_completed(running):
-            set_name, method, epsilon = running[done]
+            cell = _name(*running[done])
             found, seconds = done.result()
-            cell = f"{set_name}/{method}/{epsilon:g}"
             kept[cell] = None if found is None else {"commit": commit(), **found.document()}
-            keep("panel", {"aside": list(ASIDE), "cells": kept}, quick=arguments.quick, tell=False)
             mean = 0.0 if found is None else sum(found.accuracies) / len(found.accuracies)
             print(f"{cell:>40} {mean:.4f} in {seconds:.0f} s", flush=True)
+            _keep(kept, same, quick=arguments.quick)
+    _keep(kept, same, quick=arguments.quick)
     write("panel")
     draw_plot(kept_document("panel") or {"cells": kept})
+
+
+def _same_draws(
+    wanted: list[tuple[str, str, float]], asked: list[tuple[str, str]], *, quick: bool
+) -> dict[str, str]:
+    """Return the cells of ranking whose draws are those of labels, by those: measured once.
+
+    The same learner by the same seeds draws the same models.
+    """
+    return {
+        _name(set_name, RANKING, epsilon): _name(set_name, LABELS, epsilon)
+        for set_name, method, epsilon in wanted
+        if method == RANKING
+        and (set_name, LABELS) in asked
+        and ranks_as_it_labels(_table(set_name, quick=quick), epsilon)
+    }
+
+
+def _keep(kept: dict[str, Any], same: dict[str, str], *, quick: bool) -> None:
+    """Write what is measured, and cells of the same draws."""
+    kept.update({one: kept[other] for one, other in same.items() if other in kept})
+    keep("panel", {"aside": list(ASIDE), "cells": kept}, quick=quick, tell=False)
+
+
+def _name(set_name: str, method: str, epsilon: float) -> str:
+    """Return the name of a cell."""
+    return f"{set_name}/{method}/{epsilon:g}"
 
 
 def _measured(
