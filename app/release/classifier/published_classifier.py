@@ -98,13 +98,17 @@ class PublishedClassifier:
         """Return the label of each feature vector, predicted together."""
         if self.student is not None:
             return self.student.predict(vectors)
+        if isinstance(self._summed, PublishedScores):
+            classes = self.document.classes
+            found = self._summed.class_indices(list(map(self._settled, vectors)))
+            return [classes[index] for index in found]
         return [self.predict(vector) for vector in vectors]
 
     def scores_many(self, vectors: Sequence[Vector]) -> list[list[int]]:
         """Return the scores of each feature vector, if the classifier has scores."""
         summed, settled = self._summed, [self._settled(vector) for vector in vectors]
         if isinstance(summed, PublishedScores):
-            return [summed.scores(vector) for vector in settled]
+            return summed.scores_many(settled)
         if not self.document.has_scores:
             message = "scores are those of a document that has some"
             raise InvariantError(message)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from itertools import product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from app.release.classifier.classifier_document import (
 from app.release.classifier.written_hypotheses import condition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,7 +49,10 @@ if TYPE_CHECKING:
 
 Cells: TypeAlias = frozenset[int]
 
-PAIR = 2
+PAIR: Final = 2
+SUM_MAX: Final = 2**62
+ROWS_AT_ONCE: Final = 256
+"""Rows whose entries are in memory together: some thousand numbers each."""
 
 
 def scores_document(scores: LinearScores, schema: Schema) -> ScoresDocument:
@@ -125,17 +128,17 @@ class PublishedScores:
         missing: Sequence[str],
     ) -> None:
         """Add up the weights of all tests on the same features in one table, for speed."""
-        self._intercepts = document.intercepts
         literals = [literal for term in document.terms for literal in term.tests]
         used = sorted({literal.feature for literal in literals})
         self._columns = {
             feature: _column(features[feature], missing, literals, feature) for feature in used
         }
         # What terms of the same features add, by their cells: a table for each score.
-        self._tables: dict[tuple[int, ...], dict[tuple[int, ...], list[int]]] = {}
+        tables: dict[tuple[int, ...], dict[tuple[int, ...], list[int]]] = {}
         self._rest: list[tuple[dict[int, Cells], tuple[int, ...]]] = []
         for term in document.terms:
-            self._add(term)
+            self._add(tables, term)
+        self._tables = _SummedTables(document.intercepts, self._columns, tables)
         self._added: list[Callable[[Vector], list[int]]] = []
         if document.waves is not None:
             self._added.append(_PublishedWaves(document.waves))
@@ -144,16 +147,37 @@ class PublishedScores:
 
     def class_index(self, vector: Vector) -> int:
         """Return the class index for a feature vector."""
-        scores = self.scores(vector)
-        return int(scores[0] > 0) if len(scores) == 1 else scores.index(max(scores))
+        return _best(self.scores(vector))
+
+    def class_indices(self, vectors: Sequence[Vector]) -> list[int]:
+        """Return the class index for each feature vector, computed together."""
+        return list(map(_best, self.scores_many(vectors)))
 
     def scores(self, vector: Vector) -> list[int]:
         """Return the scores of a feature vector, with its features in schema order."""
         cells = {feature: column.cell(vector[feature]) for feature, column in self._columns.items()}
-        scores = list(self._intercepts)
-        for features, table in self._tables.items():
-            for index, weight in enumerate(table[tuple(cells[feature] for feature in features)]):
-                scores[index] += weight
+        ((*scores,),) = self._tables.sums([[*cells.values()]])
+        return self._with_others(scores, cells, vector)
+
+    def scores_many(self, vectors: Sequence[Vector]) -> list[list[int]]:
+        """Return the scores of each feature vector, in whole numbers and so in any company."""
+        columns = [
+            [column.cell(vector[feature]) for vector in vectors]
+            for feature, column in self._columns.items()
+        ]
+        rows = list(zip(*columns, strict=True)) or [()] * len(vectors)
+        found = self._tables.sums(rows)
+        if not self._rest and not self._added:
+            return found
+        return [
+            self._with_others(scores, dict(zip(self._columns, cells, strict=True)), vector)
+            for scores, cells, vector in zip(found, rows, vectors, strict=True)
+        ]
+
+    def _with_others(
+        self, scores: list[int], cells: Mapping[int, int], vector: Vector
+    ) -> list[int]:
+        """Add what tests of many features, cosine features and numbers add to scores."""
         for wanted, weights in self._rest:
             if all(cells[feature] in allowed for feature, allowed in wanted.items()):
                 scores = [score + weight for score, weight in zip(scores, weights, strict=True)]
@@ -161,7 +185,9 @@ class PublishedScores:
             scores = [each + more for each, more in zip(scores, added(vector), strict=True)]
         return scores
 
-    def _add(self, term: TermDocument) -> None:
+    def _add(
+        self, tables: dict[tuple[int, ...], dict[tuple[int, ...], list[int]]], term: TermDocument
+    ) -> None:
         """Add a term to the table of its features, or keep it where those are many."""
         wanted: dict[int, Cells] = {}
         for literal in term.tests:
@@ -171,14 +197,68 @@ class PublishedScores:
         if len(features) > PAIR:
             self._rest.append((wanted, term.weights))
             return
-        table = self._tables.get(features)
+        table = tables.get(features)
         if table is None:
             ranges = [range(self._columns[feature].cell_count) for feature in features]
             table = {cells: [0] * len(term.weights) for cells in product(*ranges)}
-            self._tables[features] = table
+            tables[features] = table
         for place in product(*(wanted[feature] for feature in features)):
             for index, weight in enumerate(term.weights):
                 table[place][index] += weight
+
+
+def _best(scores: Sequence[int]) -> int:
+    """Return the class index that scores decide: by the sign of one, or the largest of several."""
+    return int(scores[0] > 0) if len(scores) == 1 else scores.index(max(scores))
+
+
+class _SummedTables:
+    """The tables of all features and pairs of features, one after another in one array.
+
+    The entry of a table for two cells is at the table's start, plus the first cell times the number
+    of cells of the second feature, plus the second cell.
+    """
+
+    def __init__(
+        self,
+        intercepts: Sequence[int],
+        columns: Mapping[int, _Numbers | _Strings],
+        tables: Mapping[tuple[int, ...], Mapping[tuple[int, ...], Sequence[int]]],
+    ) -> None:
+        places = {feature: place for place, feature in enumerate(columns)}
+        of_nothing = len(columns)  # a further column, of zeros
+        starts, firsts, seconds, strides = [], [], [], []
+        entries: list[Sequence[int]] = []
+        for features, table in tables.items():
+            first, second = (*(places[each] for each in features), of_nothing, of_nothing)[:PAIR]
+            starts.append(len(entries))
+            firsts.append(first)
+            seconds.append(second)
+            strides.append(columns[features[1]].cell_count if len(features) == PAIR else 1)
+            entries += table.values()  # in the order of their cells
+        largest = sum(
+            max((abs(each) for row in table.values() for each in row), default=0)
+            for table in tables.values()
+        )
+        largest += max(map(abs, intercepts), default=0)
+        # Python's own whole numbers where a sum might not fit into 64 bits.
+        kind = np.int64 if largest < SUM_MAX else np.object_
+        self._intercepts = np.array(intercepts, dtype=kind)
+        self._entries = np.array(entries, dtype=kind).reshape(len(entries), len(intercepts))
+        self._starts, self._firsts, self._seconds, self._strides = (
+            np.array(each, dtype=np.int64) for each in (starts, firsts, seconds, strides)
+        )
+
+    def sums(self, rows: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Return the intercepts and the entries of each row's cells, added up for each score."""
+        found: list[list[int]] = []
+        for at in range(0, len(rows), ROWS_AT_ONCE):
+            some = rows[at : at + ROWS_AT_ONCE]
+            cells = np.zeros((len(some), len(some[0]) + 1), dtype=np.int64)
+            cells[:, :-1] = some
+            where = cells[:, self._firsts] * self._strides + cells[:, self._seconds] + self._starts
+            found += (self._entries[where].sum(axis=1) + self._intercepts).tolist()
+        return found
 
 
 class _PublishedWaves:
