@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -267,20 +267,12 @@ def _replace_text(path: Path, text: str) -> None:
 
     """
     from app.http.access.keys import SETTING
+    from app.ledger.head.replaced_file import ReplacedFile
 
-    target = path.resolve()
+    file = ReplacedFile(path.resolve())
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
-        building = Path(name)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                _keep_owner(file.fileno(), target)
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            building.replace(target)
-        finally:
-            building.unlink(missing_ok=True)
+        with file.locked() as folder:
+            file.replace(text.encode(), folder, prepare=partial(_keep_owner, target=file.path))
     except OSError as error:
         raise ConfigurationError(SETTING, f"{path} cannot be written: {error.strerror}") from None
 
