@@ -572,6 +572,23 @@ def test_a_stream_of_an_older_client_has_no_chunks(header: str) -> None:
     assert [json.loads(line)["query_id"] for line in body.splitlines()] == [1, 2]
 
 
+def test_events_of_an_older_client_have_no_chunks() -> None:
+    """The first event follows the headers at once."""
+    with Served() as served:
+
+        async def play(each: Served) -> bytes:
+            async with each.line() as line:
+                await line.send(b"GET /budget/events HTTP/1.0\r\nHost: 127.0.0.1:8000\r\n\r\n")
+                told = b""
+                while b"\r\n\r\nevent: " not in told:
+                    more = await line._received()
+                    assert more, told
+                    told += more
+                return told
+
+        assert b"transfer-encoding" not in served.run(play)
+
+
 @pytest.mark.parametrize("header", ["Accept: */*", "Connection: keep-alive"])
 def test_an_older_client_gets_its_answer_and_the_end(header: str) -> None:
     """With the length, however often the same bytes came before."""
