@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -12,10 +14,13 @@ import typer
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from app.http.access.keys import Key
 
 KEY_BYTES: Final = 32
 KEY_PREFIX: Final = "conclave_"
+OWNER_ONLY: Final = 0o600
 KEYS_FILE_DEFAULT: Final = Path("keys.toml")
 KEYS_FILE_VARIABLE: Final = "CONCLAVE_SERVER__KEYS_FILE"
 
@@ -107,7 +112,7 @@ def enable(name: Name, keys_file: KeysFile = None, config: Config = None) -> Non
 
 def remove(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
     """Remove an API key; its answers stay counted under its name."""
-    from app.http.access.keys import read_keys, write_keys
+    from app.http.access.keys import read_keys
 
     path = _keys_path(keys_file, config)
     gone = _named(path, name)
@@ -229,7 +234,7 @@ def _named(path: Path, name: str) -> Key:
 
 def _append(path: Path, key: Key) -> None:
     """Append a row to a keys file that is whole, readable by its owner only."""
-    from app.http.access.keys import parse_keys, read_text, replace_text, row_of
+    from app.http.access.keys import parse_keys, read_text, row_of
 
     before = read_text(path) if path.exists() else b""
     known = parse_keys(before, path)
@@ -237,14 +242,47 @@ def _append(path: Path, key: Key) -> None:
         raise ConfigurationError("--name", f"{path} has a key named {key.name}; choose another")
     kept = before.decode("utf-8") if known else ""
     separator = "\n" if kept and not kept.endswith("\n") else ""
-    replace_text(path, kept + separator + row_of(key))
+    _replace_text(path, kept + separator + row_of(key))
 
 
 def _change(path: Path, changed: Key) -> None:
     """Write the file with one key changed."""
-    from app.http.access.keys import read_keys, write_keys
+    from app.http.access.keys import read_keys
 
     write_keys(path, [changed if key.name == changed.name else key for key in read_keys(path)])
+
+
+def write_keys(path: Path, keys: Sequence[Key]) -> None:
+    """Rewrite the whole keys file with the given API keys; its comments are lost."""
+    from app.http.access.keys import NO_KEY_LEFT, row_of
+
+    _replace_text(path, "".join(map(row_of, keys)) or NO_KEY_LEFT)
+
+
+def _replace_text(path: Path, text: str) -> None:
+    """Replace the text of a file in one step, readable by its owner only.
+
+    Raises:
+        ConfigurationError: the file cannot be written in its folder.
+
+    """
+    from app.http.access.keys import SETTING
+    from app.ledger.head.replaced_file import ReplacedFile
+
+    file = ReplacedFile(path.resolve())
+    try:
+        with file.locked() as folder:
+            file.replace(text.encode(), folder, prepare=partial(_keep_owner, target=file.path))
+    except OSError as error:
+        raise ConfigurationError(SETTING, f"{path} cannot be written: {error.strerror}") from None
+
+
+def _keep_owner(descriptor: int, target: Path) -> None:
+    """Close a file to all but its owner, who stays whoever it was, where that is allowed."""
+    os.fchmod(descriptor, OWNER_ONLY)
+    with suppress(FileNotFoundError, PermissionError):
+        known = target.stat()
+        os.fchown(descriptor, known.st_uid, known.st_gid)
 
 
 def _limits(key: Key) -> tuple[int | None, int | None]:

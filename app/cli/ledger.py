@@ -74,11 +74,13 @@ def backup(
     The copy is verified, readable by its owner only, and closed: a server on the copy repeats
     recorded answers and gives no new ones.
     """
+    from app.cli.opening_progress import at_work
     from app.ledger.copies import copies
     from app.ledger.disk_and_backups import note_backup
 
     url = _settings(config).ledger_url
-    copied = copies.back_up(url, output)
+    with at_work("copying the ledger"):
+        copied = copies.back_up(url, output)
     typer.echo(f"copied: sequence {copied.head.sequence}, head {copied.head.hash}")
     try:
         note_backup(url, copied.sequences)
@@ -111,6 +113,7 @@ def restore(
     it contains every charge. No server may run on this ledger: stop any server whose ledger was
     lost first.
     """
+    from app.cli.opening_progress import at_work
     from app.ledger.copies import copies
     from app.ledger.database.database import SqliteDatabase, ledger_database
     from app.ledger.server_lock import take_server_lock
@@ -119,7 +122,7 @@ def restore(
         raise ConfigurationError("--code", "and --expect-head exclude each other")
     url = _settings(config).ledger_url
     database = ledger_database(url)
-    with ExitStack() as held:
+    with at_work("restoring the ledger"), ExitStack() as held:
         # What is wrong with the folder is said below.
         if isinstance(database, SqliteDatabase) and database.path.parent.is_dir():
             held.callback(take_server_lock(url).release)
@@ -147,11 +150,13 @@ def copy(
     interrupted, run it again. A server on a ledger in SQLite must be stopped; servers on a ledger
     in PostgreSQL wait during the move, and then give no new answers.
     """
+    from app.cli.opening_progress import at_work
     from app.ledger.move_database import move
     from app.noise.system import SystemNoise
 
     _check_heads(source, target, head_file)
-    moved = move(source, target, noise=SystemNoise())
+    with at_work("moving the ledger"):
+        moved = move(source, target, noise=SystemNoise())
     typer.echo(f"copied: sequence {moved.head.sequence}, head {moved.head.hash}, {GOES_ON}")
     typer.echo(f"retired: sequence {moved.retired.sequence}, head {moved.retired.hash}")
     typer.echo(f"serve from now on: {moved.place}")

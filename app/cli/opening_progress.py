@@ -1,7 +1,11 @@
-"""Progress bars on stderr while a release is opened, with stages and public counts."""
+"""Progress bars on stderr while a release is opened, with stages and public counts.
+
+Other commands that take long show a bar without counts.
+"""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
@@ -17,6 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
     from rich.progress import Task, TaskID
@@ -82,3 +87,11 @@ class OpeningProgress:
     ) -> None:
         """Stop drawing."""
         self.end()
+
+
+@contextmanager
+def at_work(stage: str) -> Iterator[None]:
+    """Show inside a ``with`` block that something takes time, if stderr is a terminal."""
+    with OpeningProgress(transient=True) as progress:
+        progress(stage, 0, 1)
+        yield

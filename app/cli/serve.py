@@ -42,7 +42,7 @@ def serve(
     """Serve a release: open it on first start, continue it afterwards."""
     import os
 
-    from app.cli.init.next_command import after_serve, first_query
+    from app.cli.init.next_command import after_serve
     from app.cli.logs import configure_logs, level_of
     from app.cli.opening_progress import OpeningProgress
     from app.cli.web_server import WebServer, address_of, end_process, listen, place_of
@@ -66,9 +66,7 @@ def serve(
         web_server = WebServer(application, server, listening)
         address = address_of(listening)
         lines = [f"conclave: serving {settings.release.name} on {address}"]
-        following = after_serve(config, settings, address)
-        # For people: where output is kept, they come with each start, so that one is enough there.
-        lines += following if sys.stdout.isatty() else [first_query(following)]
+        lines += after_serve(config, settings, address, is_terminal=sys.stdout.isatty())
         server.on_open = partial(_opened, progress, lines)
         # On stdout: a start that is refused says on stderr why.
         typer.echo(f"conclave: opening {settings.release.name} on {address}")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from app.settings.settings import Settings
 
 EXIT_REFUTED: Final = 1
+STATING: Final = "working out the statement"
 HEADING_COLUMNS: Final = 12
 PAGE_COLUMNS: Final = 96
 
@@ -52,6 +53,7 @@ def statement(
 
     import msgspec
 
+    from app.cli.opening_progress import at_work
     from app.release.terms.configuration import configure
     from app.release.views import statement as views
     from app.release.views.stated_release import read_stated
@@ -59,7 +61,7 @@ def statement(
 
     settings = load_settings(config, os.environ)
     report = None if audit is None else _report(audit)
-    with _ledger(settings) as ledger:
+    with at_work(STATING), _ledger(settings) as ledger:
         stated = read_stated(
             configure(settings), ledger, audit=report, version=metadata.version("conclave")
         )

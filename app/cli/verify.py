@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from app.ledger.ledger import Ledger
     from app.ledger.verification import VerificationReport
     from app.settings.settings import Settings
+
+VERIFYING: Final = "verifying the ledger"
 
 
 def register(application: typer.Typer) -> None:
@@ -51,6 +53,7 @@ def verify(
 
     The exit code is 0, or 1 with one line about the first failed check.
     """
+    from app.cli.opening_progress import at_work
     from app.ledger import verification as ledger_verify
     from app.ledger.ledger import open_ledger
     from app.release.opening import found_state
@@ -62,13 +65,14 @@ def verify(
     settings = load_settings(config, os.environ)
     ledger = open_ledger(settings.ledger_url, create=False, name=settings.release.name)
     try:
-        report = ledger_verify.verify(ledger, expect_head)
-        state = ledger.read_state()
-        if state.is_joint or state.generations is not None or keeps_calibration(state):
-            configuration = as_opened(configure(settings), state.release)
-            found_state(configuration, ledger)
-            check_cells(configuration, ledger)
-            check_pieces(configuration.settings, ledger)
+        with at_work(VERIFYING):
+            report = ledger_verify.verify(ledger, expect_head)
+            state = ledger.read_state()
+            if state.is_joint or state.generations is not None or keeps_calibration(state):
+                configuration = as_opened(configure(settings), state.release)
+                found_state(configuration, ledger)
+                check_cells(configuration, ledger)
+                check_pieces(configuration.settings, ledger)
         _compare_with_head_file(settings, ledger)
     finally:
         ledger.close()

@@ -15,7 +15,7 @@ import numpy as np
 
 from app.data.field_values import number_in, with_point
 from app.data.schema import NumericFeature
-from app.data.sources.csv_dialect import PLAIN_CSV
+from app.data.sources.csv_dialect import PLAIN_CSV, csv_problem
 from app.data.vectors import encode, parse_features
 from app.errors import ConfigurationError, InvalidFeaturesError
 
@@ -61,7 +61,9 @@ def read_public_points(
     try:
         with dialect.open(path) as file:
             blocks = list(_Points(file, schema, dialect).blocks())
-    except (csv.Error, UnicodeError):
+    except csv.Error as error:
+        raise ConfigurationError(OPTION, f"{path} {csv_problem(error)}") from None
+    except UnicodeError:
         written = dialect.encoding.upper()
         raise ConfigurationError(OPTION, f"{path} is not a CSV in {written}") from None
     except OSError as error:

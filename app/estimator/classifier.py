@@ -511,7 +511,9 @@ def _indices(classes: Sequence[str], labels: ArrayLike) -> NDArray[np.int64]:
     reader = LabelColumn(classes)
     try:
         values = np.asarray(labels, dtype=object).ravel().tolist()
-        return np.array([reader.read(as_number(label)) for label in values], dtype=np.int64)
+        # A configuration may name the classes "True" and "False"; those of an array are 0 and 1.
+        given = values if reader.names.have_booleans else map(as_number, values)
+        return np.array([reader.read(label) for label in given], dtype=np.int64)
     except CellError:
         message = "a label is none of classes"
         raise ValueError(message) from None

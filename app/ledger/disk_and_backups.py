@@ -7,22 +7,20 @@ backups and disks are that server's own.
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 import time
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
 
 from app.ledger.database.database import is_shared
 from app.ledger.database.sqlite import database_path
+from app.ledger.head.replaced_file import ReplacedFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 NOTE_SUFFIX: Final = ".backup"
 NOTE_BYTES_MAX: Final = 2**20
@@ -96,17 +94,10 @@ def note_backup(url: str, sequences: Mapping[str, int]) -> None:
     """
     if is_shared(url):
         return
-    note = _note_of(database_path(url).resolve())
-    body = msgspec.json.encode(_Note("conclave-backup-note", 1, int(time.time()), dict(sequences)))
-    descriptor, name = tempfile.mkstemp(prefix=f".{note.name}.", dir=note.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(body)
-        Path(name).replace(note)
-    except OSError:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
+    file = ReplacedFile(_note_of(database_path(url).resolve()))
+    note = _Note("conclave-backup-note", 1, int(time.time()), dict(sequences))
+    with file.locked() as folder:
+        file.replace(msgspec.json.encode(note), folder)
 
 
 def _note_of(file: Path) -> Path:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,7 +31,6 @@ from tests.docs.pages import ROOT, names_defined, text
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
 
 PAGE = ROOT / "docs" / "classifier-format.md"
 
@@ -57,10 +57,13 @@ def test_the_program_takes_a_date_that_is_a_token_as_missing() -> None:
         assert predict(document, [*row, "9999-12-30"]) != predict(document, [*row, None])
 
 
-def test_the_program_takes_true_as_the_category_that_it_is() -> None:
-    """As the server does: True where that is a category, else true."""
-    for known in ("True", "true"):
-        features = (FeatureDocument("w", "categorical", categories=(known,)),)
+@pytest.mark.parametrize(
+    ("value", "known"), [(True, "True"), (True, "true"), (7, "7"), (7.0, "7"), (-0.5, "-.50")]
+)
+def test_the_program_takes_a_value_as_the_category_that_it_is(value: float, known: str) -> None:
+    """As the server does: True where that is a category, else true, and a number by its value."""
+    for categories in ((known,), ("07", known)):
+        features = (FeatureDocument("w", "categorical", categories=categories),)
         yes, no = NodeDocument(label="yes"), NodeDocument(label="no")
         tree = NodeDocument(feature=0, category=known, true=yes, false=no)
         document = ClassifierDocument(
@@ -74,7 +77,7 @@ def test_the_program_takes_true_as_the_category_that_it_is() -> None:
             tree=tree,
         )
         predict = names_defined(PAGE, "import re")["predict"]
-        assert predict(json.loads(msgspec.json.encode(document)), [True]) == "yes"
+        assert predict(json.loads(msgspec.json.encode(document)), [value]) == "yes"
 
 
 def test_the_page_names_every_member() -> None:

@@ -88,9 +88,11 @@ def test_the_five_minutes_of_somebody_new(reader: Reader, tmp_path: Path, way: s
         told = f"{said[command]}{reader.told[command]}"
         assert told.splitlines()[-1].endswith(f"next: {following}")
     settings = load_settings(tmp_path / "conclave.toml", {})
-    _, *shown = after_serve(Path("conclave.toml"), settings, PRINTED_ADDRESS)
+    path = Path("conclave.toml")
+    shown = after_serve(path, settings, PRINTED_ADDRESS, is_terminal=True)
+    assert after_serve(path, settings, PRINTED_ADDRESS, is_terminal=False) == shown[:1]
     last = typed.index(SERVED) + 1
-    assert [line.strip() for line in shown] == typed[last : last + 3]
+    assert shown == [f"next: {command}" for command in typed[last : last + 3]]
     assert of_command(said, "conclave plan").startswith("Answers: ")
     assert json.loads(said[typed[last]])["label"] in {"no", "yes", None}
     assert (tmp_path / "answered.csv").read_text().startswith("age,region,query_id,label")

@@ -547,6 +547,68 @@ def test_trailers_are_no_headers() -> None:
         assert served.run(play).startswith(b"HTTP/1.1 401 ")
 
 
+def older(told: bytes) -> bytes:
+    """Return a request as one of HTTP/1.0."""
+    return told.replace(b" HTTP/1.1", b" HTTP/1.0", 1)
+
+
+@pytest.mark.parametrize("header", ["Accept: */*", "Expect: 100-continue"])
+def test_a_stream_of_an_older_client_has_no_chunks(header: str) -> None:
+    """HTTP/1.0 has none, and no "100 Continue": the lines come as they are, and then the end."""
+    lines = b"".join(json.dumps({"features": [age, "Private"]}).encode() + b"\n" for age in (5, 6))
+    stream = request(lines, header).replace(b"/query", b"/query/stream")
+    stream = stream.replace(b"application/json", b"application/x-ndjson")
+    with Served() as served:
+
+        async def play(each: Served) -> bytes:
+            async with each.line() as line:
+                await line.send(older(stream))
+                return await line.read_to_end()
+
+        head, _, body = served.run(play).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert b"connection: close" in head
+    assert b"transfer-encoding" not in head
+    assert [json.loads(line)["query_id"] for line in body.splitlines()] == [1, 2]
+
+
+def test_events_of_an_older_client_have_no_chunks() -> None:
+    """The first event follows the headers at once."""
+    with Served() as served:
+
+        async def play(each: Served) -> bytes:
+            async with each.line() as line:
+                await line.send(b"GET /budget/events HTTP/1.0\r\nHost: 127.0.0.1:8000\r\n\r\n")
+                told = b""
+                while b"\r\n\r\nevent: " not in told:
+                    more = await line._received()
+                    assert more, told
+                    told += more
+                return told
+
+        assert b"transfer-encoding" not in served.run(play)
+
+
+@pytest.mark.parametrize("header", ["Accept: */*", "Connection: keep-alive"])
+def test_an_older_client_gets_its_answer_and_the_end(header: str) -> None:
+    """With the length, however often the same bytes came before."""
+    with Served() as served:
+
+        async def play(each: Served) -> list[bytes]:
+            replies = []
+            for _ in range(3):
+                async with each.line() as line:
+                    await line.send(older(request([20, "Private"], header)))
+                    replies.append(await line.read_to_end())
+            return replies
+
+        for reply in served.run(play):
+            head, _, body = reply.partition(b"\r\n\r\n")
+            assert b"content-length: %d" % len(body) in head
+            assert b"connection: close" in head
+            assert json.loads(body)["query_id"] == 1
+
+
 def test_trailers_are_bounded() -> None:
     """Trailers, and extensions of chunks, are cut off where headers would be, also in a stream."""
     stream = chunked("A: b").replace(b"POST /query", b"POST /query/stream")

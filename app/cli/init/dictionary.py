@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.cli.init.columns import Column
 from app.data.field_values import NO_DATE, TRUE_OR_FALSE, TRUTHS, day_in, number_in
+from app.data.sources.csv_dialect import csv_problem
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ def csv_dictionary(text: str) -> Dictionary:
     """Return the column descriptions in a data dictionary that is a CSV."""
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except csv.Error:
-        raise ConfigurationError(OPTION, "is not CSV: a quote is stray") from None
+    except csv.Error as error:
+        raise ConfigurationError(OPTION, csv_problem(error)) from None
     header = [name.strip().lower() for name in rows[0]] if rows else []
     if "name" not in header or "kind" not in header:
         problem = "the first line must name the columns name and kind; low, high and values may be"

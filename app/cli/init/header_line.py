@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from app.data.field_values import number_in
+from app.data.sources.csv_dialect import csv_problem
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -79,9 +80,8 @@ def names_on(line: bytes) -> tuple[str, ...]:
         names = next(csv.reader([text], strict=True), [])
     except UnicodeDecodeError:
         raise ConfigurationError(OPTION, "the first line is not UTF-8") from None
-    except csv.Error:
-        problem = "the first line is not CSV: a quote is stray, or does not end on the line"
-        raise ConfigurationError(OPTION, problem) from None
+    except csv.Error as error:
+        raise ConfigurationError(OPTION, f"the first line {csv_problem(error)}") from None
     problem = _problem(names)
     if problem:
         raise ConfigurationError(OPTION, problem)

@@ -5,7 +5,11 @@ On the way from a configuration to the first answer, each command names the next
 * ``conclave init`` names ``plan``, and ``plan`` names ``check``.
 * ``check`` names ``learn`` if the release publishes a classifier, else ``serve``.
 * ``learn`` names ``serve``.
-* ``serve`` names an example query and, in a terminal, ``query`` and ``verify``.
+* ``serve`` names an example query, ``query`` and ``verify``, for another terminal.
+
+Each hint is one line, which begins with ``next: ``. Where output is kept, for example in the log of
+a container, ``serve`` prints its first hint only: the lines come with every start, and one query
+shows that the server answers.
 """
 
 from __future__ import annotations
@@ -18,7 +22,6 @@ from app.data.field_values import iso_date
 from app.data.schema import BooleanFeature, DateFeature, NumericFeature
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from app.data.schema import Feature, Schema
@@ -69,8 +72,18 @@ def after_learn(config: Path) -> str:
     return f"{NEXT}conclave serve {_of(config, None)}"
 
 
-def after_serve(config: Path | None, settings: Settings, address: str) -> list[str]:
-    """Return the hints after a server's start: one query, many queries, and verification."""
+def after_serve(
+    config: Path | None, settings: Settings, address: str, *, is_terminal: bool
+) -> list[str]:
+    """Return the hints after a server's start: one query, many queries, and verification.
+
+    Args:
+        config: the path of the configuration; None for the embedded demo.
+        settings: the settings of the server.
+        address: the URL of the server.
+        is_terminal: whether the output is a terminal; elsewhere there is one hint, the first.
+
+    """
     body = json.dumps({"features": _example(settings.data.public_schema())}, ensure_ascii=False)
     key = [] if settings.server.keys_file is None else ["-H", "Authorization: Bearer KEY"]
     content = ["-H", "Content-Type: application/json"]
@@ -82,13 +95,7 @@ def after_serve(config: Path | None, settings: Settings, address: str) -> list[s
     ]
     if config is not None:
         lines.append(f"conclave verify {_of(config, None)}")
-    return [f"{NEXT}in another terminal", *(f"  {line}" for line in lines)]
-
-
-def first_query(lines: Sequence[str]) -> str:
-    """Return the example query from the hints after a server's start."""
-    _, query, *_ = lines
-    return f"{NEXT}{query.strip()}"
+    return [f"{NEXT}{line}" for line in (lines if is_terminal else lines[:1])]
 
 
 def _example(schema: Schema) -> dict[str, float | str]:

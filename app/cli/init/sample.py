@@ -23,6 +23,7 @@ from app.data.field_values import (
     day_in,
     number_in,
 )
+from app.data.sources.csv_dialect import csv_problem
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -56,7 +57,9 @@ def read_sample(path: Path) -> dict[str, list[str]]:
             lines = filter(None, csv.reader(file, strict=True))
             header = next(lines, [])
             rows = list(islice(lines, ROWS_MAX))
-    except (csv.Error, UnicodeDecodeError):
+    except csv.Error as error:
+        raise ConfigurationError(OPTION, f"{path} {csv_problem(error)}") from None
+    except UnicodeDecodeError:
         raise ConfigurationError(OPTION, f"{path} is not a CSV in UTF-8") from None
     except OSError as error:
         reason = (error.strerror or "the system refuses").lower()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from app.data.field_values import with_point
 from app.data.sources.column_values import NearNames
-from app.data.sources.csv_dialect import OPTION, PLAIN_CSV
+from app.data.sources.csv_dialect import OPTION, PLAIN_CSV, csv_problem
 from app.errors import ConfigurationError
 from app.http.wire.headers_and_bodies import number_in
 
@@ -73,7 +73,7 @@ class Table:
     def _why(self, error: Exception) -> str:
         """Say why a file is refused."""
         if isinstance(error, csv.Error):
-            return "is not well-formed CSV: a quote is stray, or never closed"
+            return csv_problem(error)
         return f"is not a CSV in {self.dialect.encoding.upper()}: set --encoding"
 
     def rows(self) -> Iterator[Row]:

@@ -7,7 +7,7 @@ type, which the file states, and not on other rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,20 @@ from pyarrow import compute
 
 from app.data.field_values import MISSING_CELL
 from app.data.sources.arrow_texts import ArrowTexts
-from app.data.sources.column_values import IdentifierColumn, Values, dates, widened
+from app.data.sources.column_values import (
+    UNITS_PER_DAY,
+    IdentifierColumn,
+    Values,
+    dates,
+    widened,
+)
 from app.data.sources.row_blocks import SOURCE
 from app.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from app.data.sources.column_values import Cells, SourceColumn
 
@@ -91,7 +99,7 @@ def arrow_cells(array: pa.Array, column: SourceColumn) -> Cells:
     if isinstance(column, IdentifierColumn) and pa.types.is_floating(kind):
         array = pa.array(widened(array.to_numpy(zero_copy_only=False), column))
     if column.takes_dates and _is_one_of(_DATE_TYPES, kind):
-        return dates(_local(array).to_numpy(zero_copy_only=False))
+        return dates(_days(array))
     if _is_one_of(_NUMBER_TYPES, kind) and (column.takes_numbers or pa.types.is_floating(kind)):
         array = array.cast(pa.float64(), safe=False)
     if column.takes_numbers and pa.types.is_float64(array.type):
@@ -124,8 +132,30 @@ def _coded_texts(array: pa.DictionaryArray) -> Cells:
     return Values(_texts(array.dictionary.filter(pa.array(used))), (np.cumsum(used) - 1)[indices])
 
 
+def _days(array: pa.Array) -> NDArray[np.generic]:
+    """Return the date of each moment in the time zone of its type, NaT for null.
+
+    No moment of 64 bits overflows: its day in Greenwich and the rest of it are taken before the
+    zone's offset is added, which Arrow adds to the whole count without a check.
+    """
+    if pa.types.is_date(array.type):
+        return cast("NDArray[np.generic]", array.to_numpy(zero_copy_only=False))
+    counts, local = _counts(array), _counts(_local(array))
+    days, rest = np.divmod(counts, UNITS_PER_DAY[array.type.unit])
+    # Where the local count has wrapped, this difference wraps back.
+    days += (rest + (local - counts)) // UNITS_PER_DAY[array.type.unit]
+    is_missing = array.is_null().to_numpy(zero_copy_only=False)
+    return np.where(is_missing, np.datetime64("NaT"), days.view("datetime64[D]"))
+
+
+def _counts(moments: pa.Array) -> NDArray[np.int64]:
+    """Return moments as counts of their unit; where there is none, 0."""
+    counts = moments.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    return cast("NDArray[np.int64]", counts)
+
+
 def _local(array: pa.Array) -> pa.Array:
-    """Return moments as they are in their time zone, without it."""
+    """Return moments as they are in their time zone, without it, wrapped at the ends of 64 bits."""
     return compute.local_timestamp(array) if pa.types.is_timestamp(array.type) else array
 
 

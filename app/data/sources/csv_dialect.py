@@ -40,6 +40,10 @@ OTHER_FILES: Final = (
     (b"PAR1", "looks like Parquet: let the name of the file end in .parquet"),
 )
 BROKEN_TEXT: Final = "is not text in the encoding of data.encoding, here or soon after"
+STRAY_QUOTE: Final = "is not well-formed CSV: a quote is stray, or never closed"
+LONG_CELL: Final = "has a cell above {limit} characters, or a quote that is never closed"
+# How Python's reader words its limit.
+LIMIT: Final = "field limit"
 IN_FILE: Final = "data.{} = {}"
 OPTION: Final = "--{} {}"
 
@@ -104,6 +108,13 @@ class CsvDialect:
             if _encoding_of(lines[-1]) is None and not _quoted_otherwise(lines[-1], self):
                 raise
         return Header(names, lines[-1] if lines else "", self)
+
+
+def csv_problem(error: csv.Error) -> str:
+    """Return why Python's CSV reader refuses a record; without any text of the record."""
+    if LIMIT in str(error):
+        return LONG_CELL.format(limit=csv.field_size_limit())
+    return STRAY_QUOTE
 
 
 PLAIN_CSV: Final = CsvDialect()

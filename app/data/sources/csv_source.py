@@ -19,7 +19,7 @@ import numpy as np
 
 from app.data.field_values import ERRORS, MISSING_CELL
 from app.data.sources.column_values import Values
-from app.data.sources.csv_dialect import BROKEN_TEXT, COMPRESSED, UTF_8
+from app.data.sources.csv_dialect import BROKEN_TEXT, COMPRESSED, UTF_8, csv_problem
 from app.data.sources.csv_records import MARK, CsvRecords, without_mark
 from app.data.sources.parts import CSV_SUFFIXES, opened, source_files
 from app.data.sources.row_blocks import (
@@ -303,7 +303,7 @@ def _cause(error: Exception, path: str) -> str:
     if isinstance(error, gzip.BadGzipFile | zlib.error):
         return "is not valid gzip"
     if isinstance(error, csv.Error):
-        return "is not well-formed CSV: a stray quote, or a cell above 131072 characters"
+        return csv_problem(error)
     if isinstance(error, UnicodeError):
         return BROKEN_TEXT
     if store_scheme(path) is not None:

@@ -130,7 +130,7 @@ def _blocks(
     parts: Sequence[Part], source: str, columns: Sequence[SourceColumn]
 ) -> Generator[Block, None, None]:
     """Yield the rows part by part."""
-    count = 0
+    count = parts[0].rows_before if parts else 0
     for part in parts:
         given = dict(part.partitions)
         wanted = [column.name for column in columns if column.name not in given]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, cast
 from distributed import Client
 
 from app.data.streaming.engine import Held
-from app.errors import ConclaveError, ConfigurationError
+from app.errors import ConclaveError, ConfigurationError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -65,7 +65,10 @@ class DaskEngine:
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Read every part of the rows on the workers; the first invalid row ends the reading.
+        """Read every part of the rows on the workers.
+
+        If parts have invalid rows, the error is that of the first such part in the given order, not
+        of the one that was read first. Parts after it are not read to the end.
 
         Args:
             read: a pure function that returns a part, given its item.
@@ -74,8 +77,12 @@ class DaskEngine:
 
         """
         futures = self._map(read, items)
-        for place in self._completed(futures):
-            done(items[place])
+        try:
+            for place in self._completed(futures):
+                done(items[place])
+        except DataError:
+            self._refuse_first(futures)
+            raise
         return Held(cast("list[PartT]", futures))
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
@@ -285,6 +292,35 @@ class DaskEngine:
                 self._refuse_failed(futures[place])
                 pending -= 1
                 yield place
+
+    def _refuse_first(self, futures: list[Future]) -> None:
+        """Raise the error of the first failed result, in the order of the results.
+
+        Results after a failed one are let go. Those before it are waited for: they may fail too.
+
+        Args:
+            futures: the results, of which one failed.
+
+        Raises:
+            ConclaveError: what the function raised, or that the cluster is lost.
+
+        """
+        are_done = False
+        while not are_done:
+            first = next(place for place, each in enumerate(futures) if each.status == "error")
+            failed = futures[first]
+            del futures[first:]
+            are_done = self._are_accepted(futures)
+        self._refuse_failed(failed)
+
+    def _are_accepted(self, futures: Sequence[Future]) -> bool:
+        """Wait for results, and return whether no row was refused meanwhile."""
+        try:
+            for _ in self._completed(futures):
+                pass
+        except DataError:
+            return False
+        return True
 
     def _has_workers(self) -> bool:
         """Return whether the cluster has a worker.

@@ -13,6 +13,7 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from app.data.streaming.engine import Held
+from app.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +36,10 @@ class LocalEngine:
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
     ) -> Held[PartT]:
-        """Read parts of the rows by several threads; the first invalid row ends the reading.
+        """Read parts of the rows by several threads.
+
+        If parts have invalid rows, the error is that of the first such part in the given order, not
+        of the one that was read first. Parts after it are not read to the end.
 
         Args:
             read: a pure function that returns a part, given its item.
@@ -47,12 +51,15 @@ class LocalEngine:
         places = {future: place for place, future in enumerate(begun)}
         try:
             for future in as_completed(begun):
+                if isinstance(future.exception(), DataError):
+                    break
                 future.result()
                 done(items[places[future]])
+            # In their order, so that of several parts with invalid rows the first is named.
+            return Held([future.result() for future in begun])
         finally:
             for future in begun:
                 future.cancel()
-        return Held([future.result() for future in begun])
 
     def joined(self, join: Callable[[list[PartT]], JoinedT], held: Held[PartT]) -> Held[JoinedT]:
         """Return all parts of the rows joined into one.

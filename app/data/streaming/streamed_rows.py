@@ -359,7 +359,7 @@ class StreamedRows:
         except MemoryError:
             raise DataError(SOURCE, "does not fit into memory") from None
         except DataError:
-            if any(part.span for part in parts):
+            if len(parts) > 1 and total is None:
                 self._read_in_order()
             raise
         if not summary.row_count:
@@ -386,16 +386,16 @@ class StreamedRows:
 
     def _read_in_order(self) -> None:
         """Read whole files, so that a refusal counts the rows before what it names."""
-        reading = self.reading
+        reading, count = self.reading, 0
         for file in list_files(reading.source):
-            for _ in read_part(
-                file,
+            for rows in read_part(
+                replace(file, rows_before=count, rows_before_file=count),
                 reading.source,
                 reading.schema,
                 dialect=reading.dialect,
                 person=reading.person,
             ):
-                pass
+                count += len(rows.labels)
 
 
 def row_sum_fingerprint(rows: PrivateRows, key: bytes) -> str:

@@ -16,11 +16,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import os
 import re
-import tempfile
 import tomllib
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -175,7 +172,6 @@ HASH_PATTERN: Final = re.compile(r"[0-9a-f]{64}")
 NEEDED: Final = frozenset({"name", "role", "hash"})
 MEMBERS: Final = NEEDED | {"old_hash", "limit", "unstable_limit", "disabled"}
 LIMIT_MAX: Final = 10**15
-OWNER_ONLY: Final = 0o600
 SHAPE: Final = (
     "needs name, hash and role = query | read | admin, and may have old_hash, limit and "
     "unstable_limit (whole numbers, of role query or admin) and disabled = true"
@@ -276,43 +272,6 @@ def row_of(key: Key) -> str:
     if key.disabled:
         lines.append("disabled = true")
     return "\n".join(["[[keys]]", *lines, "", ""])
-
-
-def write_keys(path: Path, keys: Sequence[Key]) -> None:
-    """Rewrite the whole keys file with the given API keys; its comments are lost."""
-    replace_text(path, "".join(map(row_of, keys)) or NO_KEY_LEFT)
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Replace the text of a file in one step, readable by its owner only.
-
-    Raises:
-        ConfigurationError: the file cannot be written in its folder.
-
-    """
-    target = path.resolve()
-    try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
-        building = Path(name)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                _keep_owner(file.fileno(), target)
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            building.replace(target)
-        finally:
-            building.unlink(missing_ok=True)
-    except OSError as error:
-        raise ConfigurationError(SETTING, f"{path} cannot be written: {error.strerror}") from None
-
-
-def _keep_owner(descriptor: int, target: Path) -> None:
-    """Close a file to all but its owner, who stays whoever it was, where that is allowed."""
-    os.fchmod(descriptor, OWNER_ONLY)
-    with suppress(FileNotFoundError, PermissionError):
-        known = target.stat()
-        os.fchown(descriptor, known.st_uid, known.st_gid)
 
 
 log = structlog.get_logger("conclave.api")

@@ -52,6 +52,8 @@ from app.http.problems import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sized
 
+    from uvicorn._types import ASGISendEvent
+
 STREAM_PATHS: Final = frozenset({"/query/stream"})
 """Bodies that may take as long as they like: the stream itself limits its silence."""
 
@@ -59,6 +61,8 @@ PIPELINED_MAX: Final = 2000
 """More requests than one piece of bytes holds of any client that is no attack."""
 
 CROWDED: Final = "a connection has too many requests that wait for their turn; use several"
+OLDER_VERSIONS: Final = frozenset({"0.9", "1.0"})
+"""Versions of HTTP before chunks and before "100 Continue"."""
 BODY_HEADERS: Final = frozenset({b"content-length", b"transfer-encoding"})
 MALFORMED: Final = (
     "what came is not HTTP/1.1 as RFC 9112 has it; a whole request before it may have been answered"
@@ -219,6 +223,9 @@ class GuardedProtocol(HttpToolsProtocol):
         before = self._cycle()
         super().on_headers_complete()
         self._aside_bytes = 0
+        if self.scope["http_version"] in OLDER_VERSIONS:
+            self.cycle.__class__ = OlderCycle
+            self.cycle.waiting_for_100_continue = False
         # Trailers would be added to this list, and so to the headers that routes read.
         self.headers = []
         if self._is_ending:
@@ -385,6 +392,25 @@ class GuardedProtocol(HttpToolsProtocol):
     def _cycle(self) -> RequestResponseCycle | None:
         """Return the newest request and its reply; None before the first."""
         return self.cycle
+
+
+class OlderCycle(RequestResponseCycle):
+    """A request of HTTP/1.0 and its reply, which has no chunks.
+
+    A reply whose length is not known when it starts ends with the connection.
+    """
+
+    has_length = True
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Write a part of the reply to the client."""
+        if message["type"] == "http.response.start":
+            names = {name.lower() for name, _ in message.get("headers", [])}
+            self.has_length = b"content-length" in names
+            self.chunked_encoding = None if self.has_length else False
+        elif message["type"] == "http.response.body" and not self.has_length:
+            self.expected_content_length = len(message.get("body", b""))
+        await super().send(message)
 
 
 class LastTransport(Transport):

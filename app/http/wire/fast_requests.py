@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 import structlog
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from app.http.wire.connection_guard import Guard, GuardedProtocol
+from app.http.wire.connection_guard import OLDER_VERSIONS, Guard, GuardedProtocol
 
 if TYPE_CHECKING:
     from asyncio import Transport
@@ -337,6 +337,8 @@ class PlainProtocol(GuardedProtocol):
     def _learn(self, head: bytes, body_bytes: int) -> None:
         """Keep a head that was parsed as one whole request, if the route has no more to see."""
         scope: dict[str, Any] = {**self.scope}
+        if scope["http_version"] in OLDER_VERSIONS:
+            return
         names = [name for name, _ in scope["headers"]]
         lengths = [text for name, text in scope["headers"] if name == b"content-length"]
         if lengths != [b"%d" % body_bytes] or not _TELLING.isdisjoint(names):

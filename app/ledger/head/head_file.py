@@ -8,15 +8,7 @@ id of its release, so that one file serves all releases of one database, and no 
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import os
-import re
-import tempfile
 import threading
-import time
-from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
@@ -27,10 +19,12 @@ from app.ledger.database.database import is_shared
 from app.ledger.database.locks import DRAW_SUFFIX
 from app.ledger.database.sqlite import URL_KEY, database_path
 from app.ledger.disk_and_backups import NOTE_SUFFIX
+from app.ledger.head.replaced_file import ReplacedFile
 from app.ledger.server_lock import LOCK_SUFFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+    from pathlib import Path
 
     from app.ledger.entries.fold import LedgerState
 
@@ -40,9 +34,6 @@ OFF: Final = False
 
 NOWHERE: Final = "is no path of a file: it has a zero byte, or links that lead nowhere"
 FILE_BYTES_MAX: Final = 2**20
-LOCK_TRIES_MAX: Final = 300
-LOCK_WAIT_SECONDS: Final = 0.01
-TEMPORARY_SUFFIX: Final = ".tmp"
 _TAKEN_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", LOCK_SUFFIX, NOTE_SUFFIX)
 
 _Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -134,7 +125,7 @@ class HeadFile:
     def __init__(self, path: Path) -> None:
         """Store the path of the file, which need not exist; its folder must."""
         self.path: Final = path
-        self._is_cleared = False
+        self._file: Final = ReplacedFile(path)
 
     def read(self) -> dict[str, NotedHead]:
         """Return the notes of newest ledger entries by release id; empty if there is no file.
@@ -171,16 +162,14 @@ class HeadFile:
             OSError: the file cannot be written; the previous notes stay.
 
         """
-        with self._locked_folder() as (folder, is_locked):
-            if is_locked and not self._is_cleared:
-                self._clear()
+        with self._file.locked() as folder:
             noted = self.read()
             before = noted.get(head.release_id)
             if before is not None and before.sequence >= head.sequence:
                 if before.sequence == head.sequence and before.hash != head.hash:
                     raise HeadFileError(f"{self.path} notes another history of this release")
                 return before
-            self._replace(noted | {head.release_id: head}, folder)
+            self._file.replace(_encoded(noted | {head.release_id: head}), folder)
             return head
 
     def _decoded(self, body: bytes) -> dict[str, NotedHead]:
@@ -193,47 +182,11 @@ class HeadFile:
             ) from None
         return {head.release_id: head for head in document.releases}
 
-    @contextmanager
-    def _locked_folder(self) -> Iterator[tuple[int, bool]]:
-        """Yield the folder's descriptor, and whether it is locked against other processes."""
-        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            yield folder, _lock(folder)
-        finally:
-            os.close(folder)
 
-    def _clear(self) -> None:
-        """Remove the temporary files of killed processes; the folder is locked.
-
-        Whoever writes one holds the lock, so that one found under it has no writer.
-        """
-        ours = re.compile(re.escape(f".{self.path.name}.") + "[a-z0-9_]{8}" + TEMPORARY_SUFFIX)
-        with suppress(OSError), os.scandir(self.path.parent) as entries:
-            for entry in entries:
-                if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                    with suppress(OSError):
-                        Path(entry.path).unlink()
-        self._is_cleared = True
-
-    def _replace(self, noted: Mapping[str, NotedHead], folder: int) -> None:
-        """Write a whole new file beside the old one, and let it take its place."""
-        document = _Document("conclave-head-file", 1, list(noted.values()))
-        body = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
-        # The name begins with a dot; only the owner may read it, from the start.
-        descriptor, name = tempfile.mkstemp(
-            prefix=f".{self.path.name}.", suffix=TEMPORARY_SUFFIX, dir=self.path.parent
-        )
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(body)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(self.path)
-        except OSError:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
-        _sync(folder)
+def _encoded(noted: Mapping[str, NotedHead]) -> bytes:
+    """Return the whole file with these notes."""
+    document = _Document("conclave-head-file", 1, list(noted.values()))
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
 def _resolved(path: Path, refusal: ConfigurationError) -> Path:
@@ -242,34 +195,6 @@ def _resolved(path: Path, refusal: ConfigurationError) -> Path:
         return path.resolve()
     except (OSError, RuntimeError, ValueError):
         raise refusal from None
-
-
-def _lock(folder: int) -> bool:
-    """Wait a little for another process's note; return False where there are no locks.
-
-    Raises:
-        OSError: another process holds it for long.
-
-    """
-    for _ in range(LOCK_TRIES_MAX):
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(LOCK_WAIT_SECONDS)
-        except OSError:
-            return False  # some network file systems lock no folder
-        else:
-            return True
-    raise OSError(errno.EAGAIN, "another process holds the folder")
-
-
-def _sync(folder: int) -> None:
-    """Make the new name durable, where the file system can."""
-    try:
-        os.fsync(folder)
-    except OSError as error:
-        if error.errno != errno.EINVAL:
-            raise
 
 
 def _reason(error: OSError) -> str:

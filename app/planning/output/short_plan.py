@@ -73,7 +73,7 @@ def answers_line(request: PlanRequest) -> str:
     rows = "" if sampled is not None else f" ({unit}s enough for k = {size:,} learners; see --rows)"
     limit, served = request.query_count, _labels(usual, request.query_count)
     if request.row.counts_decisions:
-        return f"Answers: {_of_cells(usual)}{rows}; then {SEQUELS[request.after]}."
+        return f"Answers: {_of_cells(usual)}{rows}; {_end_of_cells(request)}."
     seldom = "" if usual.distance is not None else ", one in a hundred at most by the noise,"
     after = request.after if served >= AS_GOOD * limit else request.on_cutoff
     return (
@@ -91,6 +91,17 @@ def _of_cells(usual: Capacity) -> str:
     return (
         f"each cell is decided once for all who ask in it, and {share:.4%} of those get a label"
         " on which nine learners in ten agree"
+    )
+
+
+def _end_of_cells(request: PlanRequest) -> str:
+    """Say what follows the answers, or that nothing ends them."""
+    if not request.never_ends:
+        return f"then {SEQUELS[request.after]}"
+    return (
+        f"nothing ends it, since answers.queries = {request.query_count:,} is more than the"
+        f" {request.cell_count:,} cells there are: set it to {request.cell_count:,} or less for an"
+        " end"
     )
 
 

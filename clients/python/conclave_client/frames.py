@@ -9,7 +9,8 @@ import datetime as dt
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Protocol, SupportsFloat, TypeAlias, cast
 
 import numpy as np
@@ -31,7 +32,10 @@ Column: TypeAlias = Any
 """Values of a feature, in whatever a table keeps them."""
 
 NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# Of names: a leading zero or plus makes a code, which text alone matches.
+NAMED_NUMBER: Final = re.compile(r"-?((?!0\d)(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf)", re.ASCII)
 NUMBER_KINDS: Final = "fiu"
+NUMBER_TYPES: Final = (int, float, Decimal, np.integer, np.floating)
 # How missing values of tables are called that are neither None nor NaN.
 MISSING_TYPES: Final = frozenset({"NAType", "NaTType"})
 LISTING_METHODS: Final = ("to_pylist", "to_list", "tolist")
@@ -118,24 +122,62 @@ def days_of(column: Column, name: str, missing: MissingTokens) -> NDArray[np.flo
     return np.array(listed, dtype=np.float64)
 
 
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The public names of a feature's categories and of missing values, with their codes.
+
+    Attributes:
+        codes: the code of each name.
+        numbers: the code of each name that spells a number, by the number; if there is one, any
+            number is accepted.
+        has_booleans: whether a name spells a boolean, so that booleans are accepted.
+        other: the code of any other text or number.
+
+    """
+
+    codes: Mapping[str, int]
+    numbers: Mapping[float, int]
+    has_booleans: bool
+    other: int
+
+    @classmethod
+    def of(cls, categories: Sequence[str], missing: MissingTokens) -> Names:
+        """Return the names of a categorical feature."""
+        other = len(categories)
+        codes = {category: code for code, category in enumerate(categories)}
+        # A category counts as one even where it is a token of missing.
+        codes |= {text: other + 1 for text in sorted(missing.texts) if text not in codes}
+        numbers: dict[float, int] = {}
+        for name, code in codes.items():
+            if NAMED_NUMBER.fullmatch(name):
+                numbers.setdefault(float(name) + 0.0, code)
+        spelled = {"True", "true", "False", "false"}
+        has_booleans = not spelled.isdisjoint(codes)
+        return cls(codes, numbers, has_booleans, other)
+
+    @property
+    def wanted(self) -> str:
+        """What a value may be, in words."""
+        number = ["a number"] if self.numbers else []
+        return " or ".join(["a string", *number, *(["a boolean"] if self.has_booleans else [])])
+
+
 def codes_of(
     column: Column, name: str, categories: Sequence[str], missing: MissingTokens
 ) -> NDArray[np.int64]:
     """Return a categorical column as integer codes.
 
     The code of a listed category is its index; all other texts have one further code, and missing
-    values another.
+    values another. As on a server, a number or a boolean is the category that spells it, and is
+    refused if no category spells any.
 
     Raises:
-        ValueError: a value is neither a string nor missing.
+        ValueError: a value is neither a string nor missing, nor a number or boolean that is
+            accepted.
 
     """
-    other = len(categories)
-    known = dict.fromkeys(missing.texts, other + 1)
-    # A category counts as one even where it is a token of missing.
-    known.update((category, code) for code, category in enumerate(categories))
-    found = [_code(value, name, known, other) for value in _listed(column)]
-    return np.array(found, dtype=np.int64)
+    names = Names.of(categories, missing)
+    return np.array([_code(value, name, names) for value in _listed(column)], dtype=np.int64)
 
 
 def truths_of(
@@ -147,7 +189,9 @@ def truths_of(
         ValueError: a value is neither a boolean, nor 0 or 1, nor a text, nor missing.
 
     """
-    return codes_of([_truth(value) for value in _listed(column)], name, categories, missing)
+    names = replace(Names.of(categories, missing), numbers={})
+    found = [_code(_truth(value, missing), name, names) for value in _listed(column)]
+    return np.array(found, dtype=np.int64)
 
 
 def _has_named_columns(frame: Frame) -> bool:
@@ -225,20 +269,41 @@ def _day(value: object, name: str, missing: MissingTokens) -> float:
     return _number(value, name, missing.texts)
 
 
-def _truth(value: object) -> object:
-    """Return ``true`` or ``false`` for one of their spellings, and any other value unchanged."""
+def _truth(value: object, missing: MissingTokens) -> object:
+    """Return ``true`` or ``false`` for one of their spellings, and None for a missing number.
+
+    Any other value is returned unchanged.
+    """
+    given: object = value
     if isinstance(value, str):
         text = value.strip(" \t").lower()
-        return TRUTHS.get(float(text) if NUMBER.fullmatch(text) else text, value)
-    return TRUTHS.get(value, value) if isinstance(value, SupportsFloat) else value
+        given = float(text) if NUMBER.fullmatch(text) else text
+    if not isinstance(given, str | SupportsFloat):
+        return value
+    return None if given in missing.numbers else TRUTHS.get(given, value)
 
 
-def _code(value: object, name: str, known: Mapping[str, int], other: int) -> int:
-    if isinstance(value, bool | np.bool):
-        likeliest = str(value)  # unless the categories say it as JSON does
-        value = likeliest if likeliest in known else likeliest.lower()
+def _code(value: object, name: str, names: Names) -> int:
     if isinstance(value, str):
-        return known.get(value, other)
-    if not _is_missing(value):
-        raise ValueError(f"{name}: a string is needed")
-    return other + 1
+        return names.codes.get(value, names.other)
+    if _is_missing(value):
+        return names.other + 1
+    if isinstance(value, bool | np.bool) and names.has_booleans:
+        likeliest = str(value)  # unless the categories say it as JSON does
+        return names.codes.get(likeliest, names.codes.get(likeliest.lower(), names.other))
+    if isinstance(value, NUMBER_TYPES) and not isinstance(value, bool | np.bool):
+        number = _finite(value, name)
+        if names.numbers:
+            return names.numbers.get(number, names.other)
+    raise ValueError(f"{name}: {names.wanted} is needed")
+
+
+def _finite(value: SupportsFloat, name: str) -> float:
+    """Return a number as float64; one beyond it is refused."""
+    try:
+        number = float(value) + 0.0
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{name}: a number is beyond float64")
+    return number

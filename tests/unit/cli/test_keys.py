@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import stat
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +15,26 @@ from app.http.access.keys import Role, hash_of, read_key_ring, read_keys
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+KILLED = """\
+import os
+from pathlib import Path
+from app.cli.keys import write_keys
+Path.replace = lambda path, target: os.kill(os.getpid(), 9)
+write_keys(Path({path!r}), [])
+"""
+
+
+def test_the_next_command_removes_the_temporary_file_of_a_killed_one(tmp_path: Path) -> None:
+    """It would hold the hashes of keys for good."""
+    path = tmp_path / "keys.toml"
+    program = KILLED.format(path=str(path))
+    killed = subprocess.run([sys.executable, "-c", program], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 1
+    assert run(["keys", "add", "--role", "read", "--name", "ops", "--keys-file", str(path)]) == 0
+    assert [each.name for each in tmp_path.iterdir()] == ["keys.toml"]
 
 
 def test_adds_keys_that_the_server_then_knows(

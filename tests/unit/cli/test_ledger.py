@@ -13,7 +13,7 @@ import typer
 
 from app.cli import ledger as ledger_commands
 from app.cli import run
-from app.ledger.head.head_file import HeadFile
+from app.ledger.head.replaced_file import ReplacedFile
 from app.ledger.ledger import open_ledger
 from app.ledger.server_lock import take_server_lock
 from tests.builders.ledger.releases import answer, middle_of_life, record, tamper, url_of
@@ -231,11 +231,11 @@ def test_a_head_file_on_a_full_disk_undoes_no_retirement(
 ) -> None:
     """What could not be noted is one warning; the ledger is retired, and says so."""
 
-    def full(self: HeadFile, noted: object, folder: int) -> None:
-        del self, noted, folder
+    def full(self: ReplacedFile, body: bytes, folder: int) -> None:
+        del self, body, folder
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(HeadFile, "_replace", full)
+    monkeypatch.setattr(ReplacedFile, "replace", full)
     assert run(["ledger", "retire", "--config", "here/conclave.toml"]) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("retired: sequence 10")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.cli import run
-from app.cli.statement import PAGE_COLUMNS
+from app.cli.statement import PAGE_COLUMNS, STATING
 from app.release.terms.answer_terms import answering_registration
 from tests.builders.release.svt_release import NOISY_VOTE, SVT, changed
 
@@ -51,6 +51,21 @@ def test_a_sample_of_each_chunk_is_stated(
     assert stated(config, capsys)["learner"] == {"rows_max": 20}
     assert run(["statement", "--config", config]) == 0
     assert "20 rows of its chunk at most" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_terminal_shows_that_a_statement_is_worked_out(
+    small_release: SmallRelease,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A bar on standard error, where that is a terminal; the document is the same."""
+    config = configured(small_release, monkeypatch)
+    document = stated(config, capsys)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert run(["statement", "--config", config, "--json"]) == 0
+    shown = capsys.readouterr()
+    assert STATING in shown.err
+    assert json.loads(shown.out) == document
 
 
 def test_a_release_that_is_not_open_is_stated_by_its_configuration(

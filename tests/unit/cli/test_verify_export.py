@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.cli import run
+from app.cli.verify import VERIFYING
 from app.errors import LedgerCorruptError
 from app.ledger.database.tables import REVISION
 from app.release.classifier.classifier_document import read_document
@@ -69,6 +70,21 @@ def test_verify_prints_one_line(
         f"verified: sequence 9, head {head}, answered 9, unstable 2, "
         "charged epsilon 0.7, delta 1e-06\n"
     )
+
+
+def test_a_terminal_shows_that_a_ledger_is_verified(
+    configuration: str,
+    head: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A bar on standard error, where that is a terminal."""
+    del head
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert run(["verify", "--config", configuration]) == 0
+    shown = capsys.readouterr()
+    assert VERIFYING in shown.err
+    assert shown.out.startswith("verified: sequence 9, ")
 
 
 def test_verify_accounts_for_what_is_wrong(

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.data.schema import CategoricalFeature, Schema
-from app.data.vectors import parse_features
+from app.data.schema import BooleanFeature, CategoricalFeature, Schema
+from app.data.vectors import encode, parse_features
+from app.errors import InvalidFeaturesError
 from app.release.classifier.published_classifier import PublishedClassifier
-from conclave_client import Classifier, UnsupportedClassifierError, load_classifier
+from conclave_client import Classifier, UnsupportedClassifierError, frames, load_classifier
 from tests.builders.release.classifier_documents import documents, vectors
 
 if TYPE_CHECKING:
@@ -165,6 +166,33 @@ def test_a_boolean_is_the_category_that_it_is_to_the_server(names: list[str]) ->
         assert classifier.predict({"work": np.array([truth])}).tolist() == ["high"]
 
 
+@pytest.mark.parametrize("kind", [CategoricalFeature, BooleanFeature])
+@given(
+    st.lists(st.sampled_from(["7", "7.0", "07", "-1e3", "x", "True", "false"]), min_size=1),
+    st.sets(st.sampled_from(["7", "99", "?", "true", "inf"])),
+    st.sampled_from([7, 7.0, 99, -1000, -1000.0, -0.0, 0, 1, 5.5, 1e22, True, False, None, "07"]),
+)
+def test_any_value_is_the_category_that_it_is_to_the_server(
+    kind: type[Any], listed: list[str], missing: set[str], value: Any
+) -> None:
+    """A number and a boolean too; both refuse one where no name is a number, or a boolean."""
+    is_boolean = kind is BooleanFeature
+    names = ["false", "true"] if is_boolean else list(dict.fromkeys(listed))
+    tokens = missing - {"true"} if is_boolean else missing
+    feature = kind(name="w") if is_boolean else kind(name="w", categories=tuple(names))
+    schema = Schema(label="y", classes=("low", "high"), features=(feature,), missing=tuple(tokens))
+    frame = frames.truths_of if is_boolean else frames.codes_of
+    try:
+        code = int(encode(schema, [parse_features(schema, [value])])[0, 0])
+    except InvalidFeaturesError:
+        if not isinstance(value, str):
+            with pytest.raises(ValueError, match=r"^w: a string.* is needed$"):
+                frame([value], "w", names, frames.MissingTokens.of(tokens))
+        return
+    found = frame([value], "w", names, frames.MissingTokens.of(tokens))
+    assert found.tolist() == [code]
+
+
 def test_every_spelling_of_a_boolean_is_read() -> None:
     """A boolean feature takes what the server takes of it: texts in any capitals, and 0 and 1."""
     smoker = {"name": "smoker", "kind": "boolean", "categories": ["false", "true"]}
@@ -213,7 +241,9 @@ def test_a_file_is_loaded(tmp_path: Path) -> None:
         ([["old", "Private"]], "age: a number is needed"),
         ([[True, "Private"]], "age: a number is needed"),
         ([[10**400, "Private"]], "age: a number is beyond float64"),
-        ([[1, 2]], "work: a string is needed"),
+        ([[1, b"State"]], "work: a string or a number is needed"),
+        ([[1, True]], "work: a string or a number is needed"),
+        ([[1, math.inf]], "work: a number is beyond float64"),
         ([[1]], "row 0 is no vector of 2 values"),
         ([[1, ""], "ab"], "row 1 is no vector of 2 values"),
         ([{"age": 1}], "row 0 has no work"),

@@ -10,6 +10,7 @@ import pytest
 from app.data import public_points
 from app.data.public_points import no_points, read_public_points
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
+from app.data.sources.csv_dialect import LONG_CELL
 from app.data.vectors import encode
 from app.errors import ConfigurationError
 
@@ -93,7 +94,14 @@ def test_no_points_have_the_schemas_width() -> None:
             f"age,group\n1,{'a' * 1001}\n",
             '--public: column "group", row 1: must have at most 1000 characters',
         ),
-        ('age,group\n1,"a\n', "--public: FOLDER/public.csv is not a CSV in UTF-8"),
+        (
+            'age,group\n1,"a\n',
+            "--public: FOLDER/public.csv is not well-formed CSV: a quote is stray, or never closed",
+        ),
+        (
+            f"age,group\n1,{'a' * 140_000}\n",
+            f"--public: FOLDER/public.csv {LONG_CELL.format(limit=131_072)}",
+        ),
     ],
 )
 def test_what_no_query_could_hold_is_refused(tmp_path: Path, text: str, line: str) -> None:

@@ -204,6 +204,27 @@ def test_persons_of_the_file_are_asked_for(tmp_path: Path) -> None:
     assert private.budget_["unit"] == "person"
 
 
+@pytest.mark.parametrize("names", [("True", "False"), ("true", "false"), ("1", "0")])
+def test_labels_are_matched_to_classes_as_a_server_matches_them(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    """A boolean is the class that spells it; without one, it is 1 or 0."""
+    path = write(tmp_path)
+    text = path.read_text(encoding="utf-8").replace('"yes", "no"', '"{}", "{}"'.format(*names))
+    path.write_text(text, encoding="utf-8")
+    rows, labels = people()
+    private = PrivateQueryClassifier.from_config(path).fit(rows, labels == "yes")
+    answers = private.answer(pd.DataFrame({"age": [89, 19], "region": ["north", "north"]}))
+    assert [answer.label for answer in answers] == list(names)
+
+
+def test_a_boolean_is_no_class_that_spells_none(tmp_path: Path) -> None:
+    """As a server refuses it."""
+    rows, labels = people()
+    with pytest.raises(ValueError, match="a label is none of classes"):
+        PrivateQueryClassifier.from_config(write(tmp_path)).fit(rows, labels == "yes")
+
+
 def test_a_label_of_unstable_answers_is_no_class(tmp_path: Path) -> None:
     """A release that abstains says so by a word that no class is, and a coin has none."""
     path = write(tmp_path)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -19,6 +22,13 @@ if TYPE_CHECKING:
 
 POSTGRESQL = "postgresql+psycopg://conclave@db.internal/conclave"
 RELEASE = "ab" * 16
+KILLED = """\
+import os
+from pathlib import Path
+from app.ledger.disk_and_backups import note_backup
+Path.replace = lambda path, target: os.kill(os.getpid(), 9)
+note_backup({url!r}, {{"ab" * 16: 3}})
+"""
 
 
 @pytest.fixture(name="ledger")
@@ -69,6 +79,16 @@ def test_a_note_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "ledger.db.backup").mkdir()
     with pytest.raises(OSError, match="director"):
         note_backup(url_of(tmp_path / "ledger.db"), {RELEASE: 3})
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.db.backup"]
+
+
+def test_the_next_note_removes_the_temporary_file_of_a_killed_process(tmp_path: Path) -> None:
+    """As the next note in a head file does."""
+    url = url_of(tmp_path / "ledger.db")
+    killed = subprocess.run([sys.executable, "-c", KILLED.format(url=url)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 1
+    note_backup(url, {RELEASE: 3})
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.db.backup"]
 
 

@@ -15,7 +15,8 @@ import tritonclient.grpc as triton
 import tritonclient.grpc.aio as asynchronous
 from tritonclient.utils import InferenceServerException
 
-from app.http.access.keys import Key, Role, hash_of, write_keys
+from app.cli.keys import write_keys
+from app.http.access.keys import Key, Role, hash_of
 from tests.builders.server.http_release import agreed, agreed_label, split
 from tests.builders.server.inference_clients import NUMERIC_NAME, serving_numbers
 from tests.builders.server.server_process import serving

@@ -102,7 +102,8 @@ def test_missing_values_that_are_no_list_are_passed_over(missing: object) -> Non
         ("name,kind,values\nx,category,a|a\n", "row 1: values repeat"),
         ("name,kind\nage,number\nage,number\n", "names a column twice"),
         ("name,kind\na,label\nb,label\n", "row 2: is a second label"),
-        ('name,kind\n"a,label\n', "is not CSV"),
+        ('name,kind\n"a,label\n', "a quote is stray"),
+        (f"name,kind\n{'x' * 140_000},label\n", "has a cell above 131072 characters"),
     ],
 )
 def test_an_entry_that_makes_no_sense_is_named(rows: str, problem: str) -> None:

@@ -75,7 +75,8 @@ def test_names_are_read_as_csv() -> None:
         (b"SECRET,,x", "cell 2 of the first line is empty"),
         (b"SECRET, x", "cell 2 of the first line is empty, or has blanks"),
         (b"SECRET,SECRET", "cell 2 of the first line repeats"),
-        (b'"SECRET,x', "is not CSV"),
+        (b'"SECRET,x', "is not well-formed CSV"),
+        (b"SECRET," + b"x" * 140_000, "the first line has a cell above 131072 characters"),
         (b"SECRET\xff,x", "is not UTF-8"),
     ],
 )

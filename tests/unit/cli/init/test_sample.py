@@ -149,12 +149,14 @@ def test_usual_spellings_of_missing_are_found() -> None:
         ("", "no row of data"),
         ("a,a\n1,2\n", "names a column twice"),
         ("a,b\n1,2\n1\n", "row 2 has 1 cells"),
-        ('a,b\n"1,2\n', "is not a CSV"),
+        ('a,b\n"1,2\n', "a quote is stray, or never closed"),
+        (f"a,b\n{'x' * 140_000},2\n", "has a cell above 131072 characters"),
+        ("a,b\n\udcff,2\n", "is not a CSV in UTF-8"),
     ],
 )
 def test_a_sample_that_is_no_table_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     """The line names the option, and the row where there is one."""
     path = tmp_path / "public.csv"
-    path.write_text(text)
+    path.write_text(text, errors="surrogateescape")
     with pytest.raises(ConfigurationError, match=f"^--public: .*{problem}"):
         read_sample(path)

@@ -294,6 +294,10 @@ def test_asks_in_bounded_requests(
             'age,workclass\n1,"a\n',
             "{path}: is not well-formed CSV: a quote is stray, or never closed",
         ),
+        (
+            f"age,workclass\n1,{'a' * 140_000}\n",
+            "{path}: has a cell above 131072 characters, or a quote that is never closed",
+        ),
         ("age,workclass\n1,\xff\n", "{path}: is not a CSV in UTF-8: set --encoding"),
         (
             "Age;workclass\n1;a\n",

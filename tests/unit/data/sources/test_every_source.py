@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -167,6 +168,13 @@ KINDS = Schema(
     ),
     missing=("9999-12-31",),
 )
+LONG_AGO = replace(
+    KINDS,
+    features=(
+        BooleanFeature(name="member"),
+        DateFeature(name="born", lower=-150_000.0, upper=150_000.0),
+    ),
+)
 MOMENTS = [
     dt.datetime(1900, 1, 1, 12),  # noqa: DTZ001 -- without a zone
     dt.datetime(1969, 12, 31, 23, 59, 59),  # noqa: DTZ001 -- without a zone
@@ -214,6 +222,35 @@ def test_a_moment_has_the_date_of_its_zone(tmp_path: Path, zone: str) -> None:
     rows = read_rows(tmp_path / "people.parquet", KINDS)
     days = [0.0, 1.0] if zone == "+09:00" else [-1.0, 0.0]
     np.testing.assert_array_equal(rows.values, [[1, days[0]], [3, days[1]], [0, math.nan]])
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "+05:30", "-05:00", "Europe/Berlin"])
+def test_a_moment_at_an_end_of_64_bits_has_its_date(tmp_path: Path, zone: str | None) -> None:
+    """The zone's offset does not carry it past the end, to the other one."""
+    ends = pa.array([2**63 - 1, -(2**63), None], pa.int64()).cast(pa.timestamp("ns", tz=zone))
+    columns = {"member": [True, None, False], "born": ends, "income": ["low"] * 3}
+    parquet.write_table(pa.table(columns), tmp_path / "people.parquet")
+    rows = read_rows(tmp_path / "people.parquet", LONG_AGO)
+    last, first = dt.date(2262, 4, 11), dt.date(1677, 9, 21)
+    if zone in {"+05:30", "Europe/Berlin"}:
+        last += dt.timedelta(days=1)
+    if zone == "-05:00":
+        first -= dt.timedelta(days=1)
+    days = [(each - dt.date(1970, 1, 1)).days for each in (last, first)]
+    np.testing.assert_array_equal(rows.values[:, 1], [*days, math.nan])
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.timestamp("ms", tz="+05:30")], ids=str)
+@pytest.mark.parametrize("count", [2**63 - 1, -(2**63)])
+def test_a_moment_beyond_every_calendar_is_no_date(
+    tmp_path: Path, kind: pa.DataType, count: int
+) -> None:
+    """It is refused by its row, and neither wrapped nor taken for a missing one."""
+    born = pa.array([0, count], pa.int64()).view(kind)
+    table = pa.table({"member": [True, True], "born": born, "income": ["low"] * 2})
+    parquet.write_table(table, tmp_path / "people.parquet")
+    with pytest.raises(DataError, match=r'column "born", row 2: is not a date'):
+        read_rows(tmp_path / "people.parquet", KINDS)
 
 
 @pytest.mark.parametrize("format_name", FORMATS)

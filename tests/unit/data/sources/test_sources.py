@@ -55,19 +55,19 @@ SPOILED = [
     ),
     (
         RIGHT + '39,40,"Private,F,low\n',
-        "row 3: is not well-formed CSV: a stray quote, or a cell above 131072 characters",
+        "row 3: is not well-formed CSV: a quote is stray, or never closed",
     ),
     (
         RIGHT + '39,40,"Priv"ate,F,low\n',
-        "row 3: is not well-formed CSV: a stray quote, or a cell above 131072 characters",
+        "row 3: is not well-formed CSV: a quote is stray, or never closed",
     ),
     (
         RIGHT + f"39,40,{'P' * 200_000},F,low\n",
-        "row 3: is not well-formed CSV: a stray quote, or a cell above 131072 characters",
+        "row 3: has a cell above 131072 characters, or a quote that is never closed",
     ),
     (
         '"age,hours\n',
-        "header: is not well-formed CSV: a stray quote, or a cell above 131072 characters",
+        "header: is not well-formed CSV: a quote is stray, or never closed",
     ),
 ]
 

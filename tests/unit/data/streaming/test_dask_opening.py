@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from time import sleep
 from typing import TYPE_CHECKING
 
 import pytest
 from distributed import LocalCluster
 
 from app.data.streaming import dask_engine
+from app.data.streaming.dask_engine import DaskEngine
+from app.data.streaming.local_engine import LocalEngine
 from app.errors import ConfigurationError, DataError
 from app.ledger.ledger import open_ledger
 from app.privacy.voting.keyed_slots import KEY_BYTES
@@ -68,6 +71,24 @@ def test_a_refusal_comes_from_the_workers(parts: PartsRelease, cluster: LocalClu
     with pytest.raises(DataError, match='column "label", row') as caught:
         refused.open(ledger="refused.db", environment=_of(cluster))
     assert "yes" not in str(caught.value)
+
+
+def test_the_first_refusal_in_order_is_named(cluster: LocalCluster) -> None:
+    """Not the one that is found first, by either engine; results behind it are not waited for."""
+    items = ["good", "late", "soon", "good"]
+    for engine in (LocalEngine(4), DaskEngine(cluster.scheduler_address)):
+        with pytest.raises(DataError, match="late"):
+            engine.read(_refused, items, lambda _: None)
+        engine.close()
+
+
+def _refused(item: str) -> str:
+    """Refuse an item, some time later where it is late."""
+    if item == "late":
+        sleep(0.3)
+    if item != "good":
+        raise DataError("data.source", item)
+    return item
 
 
 def test_nobody_at_the_address_is_one_line(parts: PartsRelease) -> None:

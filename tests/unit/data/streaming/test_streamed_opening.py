@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from pyarrow import csv, parquet
 
 from app.data.streaming import local_engine
 from app.data.streaming.streamed_rows import ROW_SUMS, StreamedRows
@@ -193,6 +194,48 @@ def test_whether_rows_stream_does_not_follow_from_the_size_of_the_source(
         found.append(release.state.release.parameters)
         release.ledger.close()
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("format_name", ["parquet", "csv"])
+def test_a_refusal_is_that_of_an_opening_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_name: str
+) -> None:
+    """It names the first row in order, by its number in the source and in its file."""
+    release = write_parts(tmp_path / "release")
+    for part, row in ((1, 20_000), (2, 0)):
+        path = release.rows / f"part-{part}.parquet"
+        table = parquet.read_table(path)
+        labels = table["label"].to_pylist()
+        labels[row] = "neither"
+        table = table.set_column(table.column_names.index("label"), "label", [labels])
+        parquet.write_table(table, path, row_group_size=13_000)
+    if format_name == "csv":
+        for path in release.rows.iterdir():
+            csv.write_csv(parquet.read_table(path), path.with_suffix(".csv"))
+        pattern = f"{release.rows}/*.csv"
+        text = release.config.read_text().replace(str(release.rows), pattern)
+        release.config.write_text(text)
+    refusals = []
+    for rows_min in (streaming.ROWS_MIN, 1 << 40):
+        monkeypatch.setattr(streaming, "ROWS_MIN", rows_min)
+        with pytest.raises(DataError) as refused:
+            release.open(ledger=f"{rows_min}.db")
+        refusals.append(str(refused.value))
+    place = f"row 43335 (row 20001 of part-1.{format_name})"
+    assert refusals == [f'data.source: column "label", {place}: is not one of data.classes'] * 2
+
+
+def test_a_broken_part_is_named_by_its_rows(tmp_path: Path) -> None:
+    """By the number in the source, as in an opening in memory."""
+    release = write_parts(tmp_path / "release")
+    path = release.rows / "part-1.parquet"
+    group = parquet.ParquetFile(path).metadata.row_group(1)
+    body = bytearray(path.read_bytes())
+    begin = group.column(0).dictionary_page_offset or group.column(0).data_page_offset
+    body[begin : begin + 64] = bytes(64)
+    path.write_bytes(body)
+    with pytest.raises(DataError, match=r"row 36335 in part-1.parquet: is not valid Parquet"):
+        release.open()
 
 
 def test_another_number_of_rows_than_stated_is_refused(parts: PartsRelease) -> None:

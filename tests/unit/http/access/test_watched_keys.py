@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
+from app.cli.keys import write_keys
 from app.http.access.keys import (
     NO_KEY_LEFT,
     Key,
@@ -16,7 +17,6 @@ from app.http.access.keys import (
     WatchedKeys,
     hash_of,
     row_of,
-    write_keys,
 )
 from tests.http.doubles import wait_until
 

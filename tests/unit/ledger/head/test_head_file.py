@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from app.errors import ConfigurationError, HeadFileError
-from app.ledger.head import head_file as head_files
+from app.ledger.head import replaced_file
 from app.ledger.head.head_file import HeadFile, NotedHead, head_file_of, noted_head
 from app.ledger.server_lock import take_server_lock
 from tests.builders.ledger.releases import create, open_release, url_of
@@ -122,7 +122,7 @@ def test_failed_note_leaves_the_file_and_nothing_beside_it(
     """Whatever the disk refuses, what was noted before stays, whole."""
     file.note(head(1))
     with monkeypatch.context() as patch:
-        patch.setattr(f"app.ledger.head.head_file.{call}", _failing(call))
+        patch.setattr(f"app.ledger.head.replaced_file.{call}", _failing(call))
         with pytest.raises(OSError, match=call):
             file.note(head(2))
     assert file.read() == {FIRST: head(1)}
@@ -147,8 +147,8 @@ def test_new_file_is_durable_before_it_takes_the_place(
         calls.append("rename")
         return replaced(self, target)
 
-    monkeypatch.setattr("app.ledger.head.head_file.os.fsync", sync)
-    monkeypatch.setattr("app.ledger.head.head_file.Path.replace", replace)
+    monkeypatch.setattr("app.ledger.head.replaced_file.os.fsync", sync)
+    monkeypatch.setattr("app.ledger.head.replaced_file.Path.replace", replace)
     file.note(head(1))
     assert calls == ["file True", "rename", "folder"]
 
@@ -167,9 +167,9 @@ def test_a_folder_that_cannot_be_synced_is_no_failure(
 
         return sync
 
-    monkeypatch.setattr("app.ledger.head.head_file.os.fsync", refuse(errno.EINVAL))
+    monkeypatch.setattr("app.ledger.head.replaced_file.os.fsync", refuse(errno.EINVAL))
     file.note(head(1))
-    monkeypatch.setattr("app.ledger.head.head_file.os.fsync", refuse(errno.EIO))
+    monkeypatch.setattr("app.ledger.head.replaced_file.os.fsync", refuse(errno.EIO))
     with pytest.raises(OSError, match="no"):
         file.note(head(2))
 
@@ -255,12 +255,12 @@ def test_folder_held_by_another_process_is_not_waited_for_long(
     file: HeadFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lock that is never let go is a failure to be tried again; a short one is waited for."""
-    monkeypatch.setattr(head_files, "LOCK_TRIES_MAX", 3)
+    monkeypatch.setattr(replaced_file, "LOCK_TRIES_MAX", 3)
     folder = os.open(file.path.parent, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
     with pytest.raises(OSError, match="another process holds the folder"):
         file.note(head(1))
-    monkeypatch.setattr(head_files, "LOCK_TRIES_MAX", 10_000)
+    monkeypatch.setattr(replaced_file, "LOCK_TRIES_MAX", 10_000)
     threading.Timer(0.05, os.close, [folder]).start()
     file.note(head(1))
     assert file.read() == {FIRST: head(1)}
@@ -275,7 +275,7 @@ def test_file_system_without_locks_is_written_all_the_same(
         del descriptor, operation
         raise OSError(errno.EBADF, "no locks here")
 
-    monkeypatch.setattr("app.ledger.head.head_file.fcntl.flock", refuse)
+    monkeypatch.setattr("app.ledger.head.replaced_file.fcntl.flock", refuse)
     file.note(head(1))
     assert file.read() == {FIRST: head(1)}
 
@@ -325,7 +325,7 @@ def test_temporary_files_stay_where_no_lock_says_that_nobody_writes_them(
     left = file.path.with_name(f".{file.path.name}.abcdefgh.tmp")
     left.touch()
     with monkeypatch.context() as patch:
-        patch.setattr("app.ledger.head.head_file.fcntl.flock", refuse)
+        patch.setattr("app.ledger.head.replaced_file.fcntl.flock", refuse)
         file.note(head(1))
     assert left.exists()
     file.note(head(2))

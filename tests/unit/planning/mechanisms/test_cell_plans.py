@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.planning.output.plan_document import plan_document
+from app.planning.output.short_plan import answers_line
 from app.planning.plan import Plan, plan_release
 from app.planning.request import PlanRequest
 from app.privacy.budget.ensemble_size import approximate_decisions
@@ -50,6 +51,10 @@ def test_more_answers_than_cells_are_warned_of() -> None:
     assert f"answers.queries = {CELLS + 1} is more than the {CELLS} cells" in notes(plan)
     assert "the classifier never follows" in notes(plan)
     assert "Nothing ends it" in str(plan_document(plan)["summary"])
+    told = answers_line(plan.request)
+    assert told.endswith(f"than the {CELLS} cells there are: set it to {CELLS} or less for an end.")
+    assert "classifier" not in told
+    assert "then one published classifier answers" in answers_line(cells())
 
 
 @pytest.mark.parametrize(("classes", "kind"), [(2, DecisionVotes), (3, DecisionNoise)])
