@@ -40,8 +40,9 @@ def section(document: Mapping[str, Json]) -> str:
     cells: Any = document["cells"]
     parts = [measured_on(document), ""]
     if document["quick"]:
+        parts.append(QUICK)
+    if document["quick"] or not _is_whole(cells):
         parts += [
-            QUICK,
             f"The number of tables on which each method was measured: {_measured(cells)}.",
             "",
         ]
@@ -59,12 +60,23 @@ def section(document: Mapping[str, Json]) -> str:
     return "\n".join(parts)
 
 
+def _is_whole(cells: Mapping[str, Any]) -> bool:
+    """Return whether every rival was measured, or tried, on every set at every epsilon."""
+    return all(
+        f"{name}/{method}/{epsilon:g}" in cells
+        for name in sets_of(cells)
+        for method in NAMES
+        for epsilon in (EPSILONS[:1] if method == "guessing" else EPSILONS)
+    )
+
+
 def _measured(cells: Mapping[str, Any]) -> str:
     """Say on how many sets each method was measured."""
     found: dict[str, set[str]] = {}
-    for cell in cells:
+    for cell, reached in cells.items():
         name, method, _ = cell.split("/")
-        found.setdefault(method, set()).add(name)
+        if reached is not None:
+            found.setdefault(method, set()).add(name)
     return ", ".join(f"{NAMES.get(each, each)} {len(names)}" for each, names in found.items())
 
 
