@@ -40,11 +40,14 @@ if TYPE_CHECKING:
 
 STEPS_QUICK: Final = 1_500_000
 STEPS_LONG: Final = 60_000_000
+NO_ANSWERS: Final = "no answers of models"
 
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
     """The results of an audit, with the privacy claim.
+
+    In a release without answers only draws are audited, and ``exact`` and ``sampled`` are None.
 
     Attributes:
         mechanism: the name of the answering mechanism.
@@ -62,8 +65,8 @@ class AuditReport:
     mechanism: str
     epsilon: float
     delta: float
-    exact: Bound
-    sampled: Sampled
+    exact: Bound | None
+    sampled: Sampled | None
     broken: tuple[str, ...]
     draws: tuple[DrawReport, ...] = ()
     served: ServedReport | None = None
@@ -71,7 +74,9 @@ class AuditReport:
     @property
     def holds(self) -> bool:
         """Whether no lower bound exceeds the claimed epsilon, and every proof condition holds."""
-        largest = max(self.exact.epsilon, self.sampled.bound.epsilon)
+        shown = [] if self.exact is None else [self.exact]
+        shown += [] if self.sampled is None else [self.sampled.bound]
+        largest = max((bound.epsilon for bound in shown), default=0.0)
         within = largest <= self.epsilon + ROUNDING and all(draw.holds for draw in self.draws)
         heard = self.served is None or self.served.holds
         return within and heard and not self.broken
@@ -92,8 +97,16 @@ def audit(
         ConfigurationError: no parameters fit the budget, or the release gives no labels by vote.
 
     """
+    draws = audit_draws(settings) if with_draws else ()
+    if draws and not has_answers(settings):
+        return AuditReport(NO_ANSWERS, 0.0, 0.0, exact=None, sampled=None, broken=(), draws=draws)
     report = report_on(audited_answers(settings), steps=steps, noise=noise)
-    return replace(report, draws=audit_draws(settings)) if with_draws else report
+    return replace(report, draws=draws)
+
+
+def has_answers(settings: Settings) -> bool:
+    """Return whether models answer queries; without, only the published classifier does."""
+    return settings.privacy.shares.answers > 0
 
 
 def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditReport:
@@ -121,23 +134,26 @@ def audit_document(report: AuditReport) -> dict[str, object]:
     The limit of detection is the smallest epsilon above the claim that the sampled part of the
     audit would detect. It is null in the document if no epsilon would be detected.
     """
-    sampled = report.sampled
     return {
         "holds": report.holds,
         "broken_conditions": list(report.broken),
         "mechanism": report.mechanism,
         "claim": {"epsilon": report.epsilon, "delta": report.delta},
-        "exact": _bound(report, report.exact),
+        "exact": None if report.exact is None else _bound(report, report.exact),
         "draws": [_draw(draw) for draw in report.draws],
-        "sampled": {
-            **_bound(report, sampled.bound),
-            "runs": sampled.runs,
-            "detection_limit": _finite(sampled.detection_limit),
-            "largest_shown": sampled.largest_shown,
-            "false_alarm_probability": sampled.false_alarm,
-            "adversaries": [_bound(report, bound) for bound in sampled.bounds],
-        },
+        "sampled": None if report.sampled is None else _sampled(report, report.sampled),
         "http": None if report.served is None else served_document(report.served),
+    }
+
+
+def _sampled(report: AuditReport, sampled: Sampled) -> dict[str, object]:
+    return {
+        **_bound(report, sampled.bound),
+        "runs": sampled.runs,
+        "detection_limit": _finite(sampled.detection_limit),
+        "largest_shown": sampled.largest_shown,
+        "false_alarm_probability": sampled.false_alarm,
+        "adversaries": [_bound(report, bound) for bound in sampled.bounds],
     }
 
 

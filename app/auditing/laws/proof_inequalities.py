@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.auditing.audited_mechanism import Audited
+    from app.privacy.budget.account import Draw
 
 BINARY: Final = 2
 ROUNDING: Final = 16
@@ -253,11 +254,19 @@ def _order(audited: Audited, alpha: Fraction, delta: Fraction, *, hits: int) -> 
     order, excess = _decimal(alpha), _decimal(alpha - 1)
     whole = excess * _decimal(audited.epsilon) + _decimal(delta).ln()
     whole += order.ln() - excess * (excess / order).ln()
-    for draw in audited.draws:
-        share = _decimal(draw.epsilon)
-        squared = order * share * share / (8 if draw.has_bounded_range else 2)
-        whole -= excess * min(share, squared)
+    whole -= excess * sum((_divergence(draw, order) for draw in audited.draws), Decimal(0))
     return _Order(order, whole / hits)
+
+
+def _divergence(draw: Draw, order: Decimal) -> Decimal:
+    """Return what a draw costs at a Renyi order, by ``app/privacy/budget/account_proof.md``."""
+    share = _decimal(draw.epsilon)
+    pure = min(share, order * share * share / (8 if draw.has_bounded_range else 2))
+    if draw.squared_separation is None:
+        return pure
+    normal = order * _decimal(draw.squared_separation) / 2
+    # A bounded range beside a separation: public numbers decide later which of both it is.
+    return max(normal, pure) if draw.has_bounded_range else normal
 
 
 def _left_side(order: _Order, one: int, other: int) -> Decimal:

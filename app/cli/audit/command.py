@@ -48,7 +48,7 @@ def audit(
 
     The command reads no private record: the releases that it runs have generated records.
     """
-    from app.auditing.audit import STEPS_LONG, STEPS_QUICK
+    from app.auditing.audit import STEPS_LONG, STEPS_QUICK, has_answers
     from app.auditing.audit import audit as run
     from app.cli.audit import audited_releases
     from app.cli.logs import configure_logs
@@ -64,7 +64,7 @@ def audit(
     )
     runs = audited_releases.RUNS_QUICK if quick else audited_releases.RUNS_LONG
     runs = runs if http is None else http
-    if runs:
+    if runs and has_answers(settings):
         report = replace(report, served=audited_releases.audit_releases(settings, runs=runs))
     _show(report, as_json=json)
     if not report.holds:
@@ -100,16 +100,22 @@ def _print_table(document: Mapping[str, object]) -> None:
     from rich.table import Column, Table
 
     console = Console()
-    claim, exact, sampled = (_part(document, key) for key in ("claim", "exact", "sampled"))
+    claim = _part(document, "claim")
+    exact, sampled = (
+        cast("Mapping[str, Any] | None", document[key]) for key in ("exact", "sampled")
+    )
     claimed = f"epsilon {claim['epsilon']:.6g}, delta {claim['delta']:.3g}"
     shown = Table(
         Column("lower bound on epsilon", justify="right"),
         Column("of the claim", justify="right"),
         "shown by",
-        title=f"{document['mechanism']}: {claimed}",
+        title=str(document["mechanism"])
+        if exact is None
+        else f"{document['mechanism']}: {claimed}",
     )
-    _row(shown, exact, "exactly: ")
-    for bound in sampled["adversaries"]:
+    if exact is not None:
+        _row(shown, exact, "exactly: ")
+    for bound in [] if sampled is None else sampled["adversaries"]:
         _row(shown, bound, "sampled: ")
     for draw in cast("Sequence[Mapping[str, Any]]", document["draws"]):
         _row(shown, draw["exact"], f"exactly, {draw['mechanism']}: ")
@@ -117,13 +123,8 @@ def _print_table(document: Mapping[str, object]) -> None:
     for pair in [] if served is None else served["pairs"]:
         _row(shown, pair, f"over HTTP, {pair['neighbours']}: ")
     console.print(shown)
-    limit = sampled["detection_limit"]
-    seen = "no epsilon" if limit is None else f"an epsilon from {limit:.4g} on"
-    console.print(
-        f"Sampling, {sampled['runs']} runs or more a half and side, sees {seen}; it cannot show"
-        f" more than {sampled['largest_shown']:.4g}. Any of its bounds is too large with"
-        f" probability {sampled['false_alarm_probability']:.0e} at most."
-    )
+    if sampled is not None:
+        console.print(_sampling(sampled))
     if served is not None:
         console.print(_releases(served))
         for promise, runs in served["broken_promises"].items():
@@ -131,6 +132,17 @@ def _print_table(document: Mapping[str, object]) -> None:
     for condition in cast("Sequence[str]", document["broken_conditions"]):
         console.print(f"Broken: {condition}.")
     console.print("The claim holds." if document["holds"] else "THE CLAIM IS EXCEEDED.")
+
+
+def _sampling(sampled: Mapping[str, Any]) -> str:
+    """Say what sampling could have shown."""
+    limit = sampled["detection_limit"]
+    seen = "no epsilon" if limit is None else f"an epsilon from {limit:.4g} on"
+    return (
+        f"Sampling, {sampled['runs']} runs or more a half and side, sees {seen}; it cannot show"
+        f" more than {sampled['largest_shown']:.4g}. Any of its bounds is too large with"
+        f" probability {sampled['false_alarm_probability']:.0e} at most."
+    )
 
 
 def _releases(served: Mapping[str, Any]) -> str:

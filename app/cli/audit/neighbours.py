@@ -170,9 +170,7 @@ def _release_settings(settings: Settings, *, votes: int, folder: Path = NOWHERE)
                 "dead_features": "allow",  # the worst rows may well be all alike
             },
             "hypotheses": {"class": "stumps", "grid": settings.hypotheses.grid},
-            "privacy": _without_statistics(settings.privacy).model_copy(
-                update={"accounting": settings.accounting}
-            ),
+            "privacy": _served_privacy(settings),
             "answers": settings.answers.model_copy(update=answers),
             "ledger": {"url": sqlite_address(folder / LEDGER_FILE)},
             "server": {
@@ -184,16 +182,18 @@ def _release_settings(settings: Settings, *, votes: int, folder: Path = NOWHERE)
     )
 
 
-def _without_statistics(privacy: PrivacySettings) -> PrivacySettings:
-    """Leave out the statistics, and what they may spend: they need public points."""
-    delta_share = privacy.delta_shares.answers
-    if delta_share is None and privacy.shares.statistics > 0:
-        delta_share = Decimal("0.9")
+def _served_privacy(settings: Settings) -> PrivacySettings:
+    """Leave out the statistics, which need public points, and the delta of any other learner."""
+    privacy, answers = settings.privacy, settings.privacy.delta_shares.answers
+    kept = settings.delta_share("answers")
+    if answers is None and kept < 1:
+        answers = Decimal(kept.numerator) / kept.denominator
     return privacy.model_copy(
         update={
+            "accounting": settings.accounting,
             "shares": privacy.shares.model_copy(update={"statistics": Decimal(0)}),
             "delta_shares": privacy.delta_shares.model_copy(
-                update={"answers": delta_share, "statistics": None}
+                update={"answers": answers, "classifier": None, "statistics": None}
             ),
         }
     )

@@ -53,7 +53,6 @@ from app.privacy.stability.cell_table import DecisionTable
 from app.privacy.stability.certified import certified_table
 from app.privacy.stability.certified.certified_registration import CERTIFIED, shared_with
 from app.privacy.stability.hit_table import ProfileTable
-from app.privacy.stability.profile_parameters import EPSILON_MAX
 from app.privacy.stability.table_inequality import WORD_BITS
 
 if TYPE_CHECKING:
@@ -192,12 +191,14 @@ def _epsilon_needed(
     """Find an epsilon, in tenths, at which as many votes as the rows feed suffice.
 
     Votes needed go about as ``1/epsilon``, so a few steps get there, or past what is
-    worth advising.
+    worth advising, for which there may be no table.
     """
     epsilon, size = budget.answers_epsilon, _size_needed(request, calibration)
     while size > fed and epsilon <= EPSILON_ADVISED_MAX:
         grown = 1 + math.floor(10 * epsilon * Fraction(size, max(1, fed)))
-        epsilon = min(Fraction(grown, 10), Fraction(EPSILON_MAX))
+        epsilon = Fraction(grown, 10)
+        if epsilon > EPSILON_ADVISED_MAX:
+            break
         raised = request.row.calibrate(request.asked, epsilon=epsilon, delta=budget.answers_delta)
         size = _size_needed(request, tested(raised))
     return epsilon

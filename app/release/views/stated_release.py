@@ -132,12 +132,12 @@ def read_stated(
 
 def _found(report: bytes, calibration: Calibration | None) -> AuditFound:
     """Read a report, and refuse one of another claim."""
+    if calibration is None:
+        raise ConfigurationError("--audit", "answers have no share here, and are not audited")
     try:
         found = msgspec.json.decode(report, type=AuditFound)
     except msgspec.DecodeError:
         raise ConfigurationError("--audit", "is no report of `conclave audit --json`") from None
-    if calibration is None:
-        raise ConfigurationError("--audit", "answers have no share here, and are not audited")
     claim = Claimed(float(calibration.epsilon), float(calibration.delta))
     if found.claim != claim:
         problem = (

@@ -61,6 +61,7 @@ def test_two_decisions_are_within_the_claim(name: str) -> None:
     """The exact bound is below the claim and has power, and every condition holds."""
     # A bound from samples is above the truth with probability 1e-6 (``FALSE_ALARM``).
     report = report_on(audited_row(name), steps=STEPS, noise=seeded_noise(5))
+    assert report.exact is not None
     assert 0.4 * float(EPSILON) < report.exact.epsilon <= float(EPSILON)
     assert report.broken == ()
     assert report.holds

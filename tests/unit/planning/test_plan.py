@@ -64,9 +64,10 @@ def test_advised_epsilon_is_enough() -> None:
     assert plan_release(replace(scaled, charges=(better,), budget=budget)).feasible
 
 
-def test_no_epsilon_is_advised_where_none_would_do() -> None:
-    """With a handful of rows only more rows help."""
-    plan = plan_release(request(row_count=10))
+@pytest.mark.parametrize("calibration", ["profile", "certified", "svt"])
+def test_no_epsilon_is_advised_where_none_would_do(calibration: str) -> None:
+    """With a handful of rows only more rows help; an epsilon without a table is not tried."""
+    plan = plan_release(request(row_count=10, calibration=calibration))
     assert not plan.feasible
     assert not any("epsilon" in advice for advice in plan.answers.advice)
 

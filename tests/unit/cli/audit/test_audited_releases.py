@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,21 @@ def test_a_release_keeps_the_promise_and_has_rows_of_its_own(tmp_path: Path) -> 
     assert (served.answers.cutoff, served.answers.unstable) == (7, "coin")
     assert served.source == str(tmp_path / "rows.csv")
     assert str(tmp_path) in served.ledger_url
+
+
+@pytest.mark.parametrize(
+    ("given", "answers"),
+    [({}, "0.9"), ({"answers": "0.7", "classifier": "0.3"}, "0.7"), ({"classifier": "0.1"}, "0.9")],
+)
+def test_a_learner_s_delta_is_left_out(tmp_path: Path, given: dict[str, str], answers: str) -> None:
+    """A release that draws an exact rule instead has no delta for it, and the answers no more."""
+    shares = {name: Decimal(share) for name, share in given.items()}
+    privacy = {"epsilon": Decimal(2), "delta": Decimal("1e-6"), "shares": SHARES}
+    asked = settings(privacy=privacy | {"delta_shares": shares}, classifier={"learner": "linear"})
+    served = served_settings(asked, neighbours(asked)[0], tmp_path)
+    assert served.delta_share("answers") == Fraction(answers)
+    assert served.delta_share("classifier") == 0
+    assert served.accounting == asked.accounting == "joint"
 
 
 def test_rows_are_written_as_a_csv() -> None:

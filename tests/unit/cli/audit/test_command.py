@@ -235,6 +235,27 @@ def test_a_whole_configuration_has_its_draws_audited(
     assert json.loads(capsys.readouterr().out)["holds"] is False
 
 
+@pytest.mark.parametrize("learner", ["exponential", "linear", "grid", "scored-tree"])
+def test_without_answers_the_published_classifier_is_audited(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], learner: str
+) -> None:
+    """The draw is all that such a release makes, and no server is run for answers."""
+    config = tmp_path / "conclave.toml"
+    shares = "[privacy.shares]\nanswers = 0\nrelabel = 0\nclassifier = 1\n"
+    config.write_text(f'{WHOLE}{shares}[classifier]\nlearner = "{learner}"\n', "utf-8")
+    assert run(["audit", "--config", str(config), "--http", "12", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["exact"], document["sampled"], document["http"]) == (None, None, None)
+    (draw,) = document["draws"]
+    assert draw["claim"]["epsilon"] == 20
+    assert draw["exact"]["share_of_claim"] > 0.9
+    assert run(["audit", "--config", str(config)]) == 0
+    printed = capsys.readouterr().out
+    assert "exactly, published classifier: " in printed
+    assert "sampled" not in printed
+    assert printed.endswith("The claim holds.\n")
+
+
 def test_nothing_to_audit_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a share for answers there is nothing to audit, and the key is named."""
     config = tmp_path / "conclave.toml"
