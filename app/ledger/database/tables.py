@@ -46,6 +46,9 @@ INSERT_ONLY: Final = (
     "checkpoints",
 )
 
+REVISION_TABLE: Final = "alembic_version"
+"""The table with one row, the revision of the others."""
+
 ANSWERS_INDEX: Final = "answers_by_vector"
 """The index that finds the answers of before revision 0008, and refuses a second one.
 
