@@ -105,8 +105,8 @@ answers = Table(
         "vector_digest",
         "release_number",
         unique=True,
+        # In PostgreSQL too, where its revision says so: here SQLAlchemy would import that dialect.
         sqlite_where=text("qualifier IS NULL"),
-        postgresql_where=text("qualifier IS NULL"),
     ),
     sqlite_with_rowid=False,
 )
