@@ -34,9 +34,6 @@ REVISION: Final = "0009"
 INDEX_REVISION: Final = "0007"
 """The one that added the index of entries, in SQLite, and no table or column."""
 
-FIRST_RELEASE: Final = 1
-"""Number of the release that was opened first in a database."""
-
 INSERT_ONLY: Final = (
     "entries",
     "answers",

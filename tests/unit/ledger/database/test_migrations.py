@@ -20,9 +20,9 @@ from app.ledger.copies.copies import restore
 from app.ledger.database.open_database import MIGRATIONS
 from app.ledger.database.sqlite import reading_engine, writing_engine
 from app.ledger.database.tables import REVISION, REVISION_TABLE, metadata
+from app.ledger.entries.fold import DELTA_KEY, EPSILON_KEY
 from app.ledger.entries.scored_answers import OUTPUT
 from app.ledger.ledger import open_ledger
-from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from app.ledger.verification import verify
 from tests.builders.ledger.old_ledgers import (
     HISTORIES,
