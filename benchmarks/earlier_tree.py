@@ -1,7 +1,8 @@
 """What does an answer cost of the processor beside the same answer by an earlier checkout?
 
 Expected: no more: the earlier time over today's is above .95 at 1, 8 and 64 clients, in a stream,
-by the Open Inference Protocol and in the classifier phase, and so is that of an opening.
+by the Open Inference Protocol and in the classifier phase, and so is that of an opening, with the
+imports of its process and without.
 
     python -m benchmarks.earlier_tree FOLDER [--pairs 15] [--only TEXT]
 
@@ -9,13 +10,16 @@ FOLDER is a checkout of this project with an environment of its own (``make inst
 servers run on one core and are asked by turns, the load on the other; each opens the release of
 ``http_answers`` by its own code.  After a pair that only warms up, the median of the pairs' ratios
 is printed with the interval of order statistics that leaves it out in at most 5 of 100 runs,
-whatever the law of the ratios is.  Some five minutes.
+whatever the law of the ratios is.  An opening is of 20,000 rows and 500 trees, by turns as well.
+Some five minutes.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -25,12 +29,13 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from scipy.stats import binom
 
 from benchmarks.http_stream import VECTORS, stream_seconds
 from benchmarks.measuring import pinned
 from benchmarks.measuring.circumstances import ROOT, circumstances
-from benchmarks.measuring.linear_release import bodies
+from benchmarks.measuring.linear_release import BOUND, FEATURE, FEATURE_COUNT, TEMPLATE, bodies
 from benchmarks.measuring.load import measure
 from benchmarks.v2_infer import OUTPUTS, PATH
 from benchmarks.v2_infer import bodies as inference_bodies
@@ -47,6 +52,11 @@ ANSWERS_BEFORE: Final = 400
 SWITCH_SECONDS: Final = 5.0
 AT_LEAST: Final = 0.95
 FALSE_ALARM: Final = 0.05
+OPENING: Final = "opening"
+OPENED_BY: Final = "benchmarks.measuring.opening_once"
+OPENING_ROWS: Final = 20_000
+OPENING_SEED: Final = 1
+OF_LINEAR_MODELS: Final = ("estimator = ", "params = ")
 OPEN: Final = """
 import sys
 from pathlib import Path
@@ -57,7 +67,7 @@ print(open_linear_release(Path(sys.argv[1]), queries=queries, after=after))
 
 
 def main() -> None:
-    """Print a line for each kind of request, and one for an opening."""
+    """Print a line for each kind of request, and two for an opening."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("tree", type=Path, help="a checkout with .venv")
     arguments.add_argument("--pairs", type=int, default=PAIRS)
@@ -88,6 +98,58 @@ def main() -> None:
                     for part in range(1, given.pairs + 2)
                 ]
         _tell(question, used[1:])
+    if given.only in OPENING:
+        with tempfile.TemporaryDirectory() as folder:
+            config = _write_rows(Path(folder))
+            _opened(trees, config)  # warms up
+            pairs = [_opened(trees, config) for _ in range(given.pairs)]
+        for index, part in enumerate(("alone", "with imports")):
+            _tell(f"{OPENING}, {part}", [[both[index] for both in pair] for pair in pairs])
+
+
+def _write_rows(folder: Path) -> Path:
+    """Write rows and the configuration of a release of trees on them; return its path."""
+    names = [f"f{index}" for index in range(FEATURE_COUNT)]
+    rows = np.random.default_rng(OPENING_SEED).normal(size=(OPENING_ROWS, FEATURE_COUNT))
+    columns = {name: rows[:, index] for index, name in enumerate(names)}
+    columns["answer"] = np.where(rows.sum(axis=1) > 0, "yes", "no")
+    np.savez(folder / "rows.npz", **columns)  # type: ignore[arg-type]  # columns by name
+    features = "".join(FEATURE.format(name=name, bound=BOUND) for name in names)
+    text = TEMPLATE.format(
+        features=features, queries=1000, size=500, after="halt", answers=1, classifier=0
+    )
+    config = folder / "conclave.toml"
+    lines = text.splitlines(keepends=True)
+    trees = "".join(line for line in lines if not line.startswith(OF_LINEAR_MODELS))
+    config.write_text(trees, encoding="utf-8")
+    return config
+
+
+def _opened(trees: Sequence[Path], config: Path) -> list[tuple[float, float]]:
+    """Open a new ledger by each tree; return seconds of the opening, and of its whole process."""
+    # Bytecode is kept, as `make` does: else the sources are compiled at every start.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    found = []
+    for tree in trees:
+        for file in config.parent.glob("conclave.db*"):
+            file.unlink()
+        before = _seconds_of_children()
+        ended = subprocess.run(
+            [tree / ".venv" / "bin" / "python", "-m", OPENED_BY, config],
+            cwd=tree,
+            env=environment,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        alone = json.loads(ended.stdout.splitlines()[-1])["processor_seconds"]
+        found.append((alone, _seconds_of_children() - before))
+    return found
+
+
+def _seconds_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _questions() -> Mapping[str, tuple[bool, Callable[[Server, int], int]]]:

@@ -12,6 +12,7 @@ time that is not several times what a busy machine takes.
 
 from __future__ import annotations
 
+import gc
 import os
 
 # As the command line sets it before numpy loads: draws have threads of their own.
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from _pytest.reports import CollectReport, TestReport
+
+# What is collected stays: a search for garbage in it finds nothing, and takes its time again at
+# every later one.  On again once every test is known.
+gc.disable()
 
 ROOT = Path(__file__).parents[1]
 SLOW_FILES = ROOT / "tests" / "slow.txt"
@@ -58,6 +63,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return 1 if item.path in slow else 2
 
     items.sort(key=rank)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was imported and collected from every later search for garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -111,10 +111,9 @@ def label_without_learning(labels: NDArray[np.int64]) -> int | None:
 
     An empty chunk gives label 0.
     """
-    present = np.unique(labels)
-    if len(present) > 1:
-        return None
-    return int(present[0]) if len(present) else FALLBACK_LABEL
+    if not len(labels):
+        return FALLBACK_LABEL
+    return int(labels[0]) if (labels == labels[0]).all() else None
 
 
 ResultT = TypeVar("ResultT")

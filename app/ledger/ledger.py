@@ -38,8 +38,7 @@ from app.ledger.database.statements import (
     read_keys,
     read_private,
 )
-from app.ledger.database.tables import FIRST_RELEASE
-from app.ledger.entries.chain import Head, public_entry
+from app.ledger.entries.chain import FIRST_RELEASE, Head, public_entry
 from app.ledger.entries.checkpoint import is_due, newest_checkpoint, write_checkpoint
 from app.ledger.entries.digests import Digests, private_digest
 from app.ledger.entries.fold import EMPTY, LedgerState

@@ -21,7 +21,6 @@ from app.errors import LedgerCorruptError
 from app.ledger.database.driver import fetch_all
 from app.ledger.database.statements import read_entries
 from app.ledger.database.tables import (
-    FIRST_RELEASE,
     answers,
     checkpoints,
     entries,
@@ -32,9 +31,9 @@ from app.ledger.database.tables import (
     newest_answers,
     private_state,
 )
-from app.ledger.entries.chain import GENESIS
+from app.ledger.entries.chain import FIRST_RELEASE, GENESIS
 from app.ledger.entries.entry_kinds import ReleaseClosed, ReleaseMoved
-from app.ledger.entries.fold import BACKUP, EMPTY, fold, retirement
+from app.ledger.entries.fold import BACKUP, DELTA_KEY, EMPTY, EPSILON_KEY, fold, retirement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -188,10 +187,6 @@ def _read_opening(connection: Connection, number: int, *, is_alone: bool) -> Rel
     if opened is None:
         raise LedgerCorruptError(f"{named}its first entry opens nothing")
     return opened
-
-
-EPSILON_KEY: Final = "privacy.composed.epsilon"
-DELTA_KEY: Final = "privacy.composed.delta"
 
 
 class Promise(NamedTuple):

@@ -11,14 +11,13 @@ A client may send an idempotency key with a query, so that a repeated request is
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from msgspec import structs
 from sqlalchemy import insert
-from sqlalchemy.dialects import postgresql
 
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError, invariant
 from app.ledger.answer_index.recorded_keys import caught_up, find_recorded, keep
@@ -61,7 +60,7 @@ from app.ledger.erasure_state import is_beside_entries, read_beside
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from sqlalchemy import Column, Connection
+    from sqlalchemy import Connection, Dialect
 
     from app.ledger.answer_index.key_blocks import KeyImage
     from app.ledger.api_key_counts import KeyCount
@@ -85,7 +84,6 @@ _INSERT_ENTRY = (
 _LABEL_FIELDS: Final = ("query_id", "label", "stable")
 """Fields of an answer without a score; a value more takes a tenth of an insertion."""
 
-_POSTGRESQL: Final = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy's
 _PLACED: Final = ("release_number", "sequence", "vector_digest", "vector", "qualifier")
 _INSERT_KEYS = insert(idempotency_keys)
 Given = ParamSpec("Given")
@@ -537,13 +535,10 @@ class Transaction:
 
 
 @lru_cache
-def _answer_types(fields: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what PostgreSQL calls the types of the columns of an answer."""
-    return tuple(_type_of(answers.c[name]) for name in (*_PLACED, *fields))
-
-
-def _type_of(column: Column[object]) -> str:
-    return str(column.type.compile(_POSTGRESQL)).lower()
+def _answer_types(fields: tuple[str, ...], dialect: Dialect) -> tuple[str, ...]:
+    """Return what a database calls the types of the columns of an answer."""
+    columns = [answers.c[name] for name in (*_PLACED, *fields)]
+    return tuple(str(column.type.compile(dialect)).lower() for column in columns)
 
 
 def _insert_answers(
@@ -565,7 +560,7 @@ def _insert_answers(
     further = [map(attrgetter(name), given) for name in fields[len(_LABEL_FIELDS) :]]
     places = [repeat(each, len(given)) for each in at]
     rows = list(zip(*places, *blobs, numbers, labels, stable, *further, strict=True))
-    insert_rows(connection, _insertion(fields), rows, types=_answer_types(fields))
+    insert_rows(connection, _insertion(fields), rows, types=partial(_answer_types, fields))
 
 
 @lru_cache

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from app.data.streaming.streamed_rows import fingerprint_by
 from app.errors import ReleaseMismatchError
-from app.ledger.database.tables import FIRST_RELEASE
-from app.ledger.releases import DELTA_KEY, EPSILON_KEY, Promise, composed, promised, total
+from app.ledger.entries.chain import FIRST_RELEASE
+from app.ledger.entries.fold import DELTA_KEY, EPSILON_KEY
+from app.ledger.releases import Promise, composed, promised, total
 from app.release.streaming import fingerprint_rule
 
 if TYPE_CHECKING:

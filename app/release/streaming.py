@@ -31,7 +31,7 @@ from app.data.streaming.streamed_rows import ROW_SUMS, SORTED, StreamedRows, tag
 from app.errors import DataError, InvariantError
 from app.learning.encoding.row_codes import NO_CODES
 from app.learning.trees.cell_counts import SETS_MAX, feature_sets
-from app.ledger.database.tables import FIRST_RELEASE
+from app.ledger.entries.chain import FIRST_RELEASE
 from app.privacy.budget.composition import Mechanism
 from app.release.drawing import READING, read_private_rows, reading_refusals
 from app.release.private_state import PARTS, read_piece

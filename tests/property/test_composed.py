@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from app.ledger.releases import DELTA_KEY, EPSILON_KEY, composed, is_covered
+from app.ledger.entries.fold import DELTA_KEY, EPSILON_KEY
+from app.ledger.releases import composed, is_covered
 from app.release.composed_budget import exact_text
 from tests.builders.ledger.releases import opened
 

@@ -33,8 +33,8 @@ from app.ledger.entries.entry_kinds import (
     ShareReserved,
     threshold_noise_name,
 )
+from app.ledger.entries.fold import DELTA_KEY, EPSILON_KEY
 from app.ledger.ledger import RELEASE_SECRET, open_ledger
-from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from app.ledger.verification import verify
 from tests.builders.ledger.releases import opened
 from tests.docs.verify_exported_ledger import check

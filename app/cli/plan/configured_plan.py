@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from app.cli import numeric_options as numbers
-from app.cli.opening_progress import OpeningProgress
 from app.cli.plan.plot import check_plot, draw_plot
 from app.errors import ConfigurationError
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from app.cli.opening_progress import OpeningProgress
     from app.planning.mechanisms.planning_registration import Document
     from app.planning.plan import Plan
     from app.planning.trial.search_for_wanted import Offer, Wanted
@@ -86,6 +86,8 @@ def plan_config(config: Path, given: Given, *, as_json: bool) -> bool:
     in_brief = not as_json and TOML not in given and VERBOSE not in given
     if in_brief and wanted is None:
         _print_first_lines(asked)
+    from app.cli.opening_progress import OpeningProgress
+
     with OpeningProgress(transient=True) as progress:
         progress(PLANNING, 0, 1)
         needs_prediction = wanted is None or as_json or VERBOSE in given

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
     from app.ledger.database.driver import Writing
 
@@ -54,6 +54,14 @@ class LedgerDatabase(Protocol):
 
         Raises:
             OSError: the database cannot be created.
+
+        """
+
+    def create_tables(self, connection: Connection) -> bool:
+        """Create the newest tables in an empty database, without going through every revision.
+
+        Returns:
+            Whether they were created; if not, the revisions create them.
 
         """
 
@@ -126,6 +134,11 @@ class SqliteDatabase:
 
         """
         sqlite.create_owner_only(self.path)
+
+    def create_tables(self, connection: Connection) -> bool:
+        """Create the newest tables in an empty SQLite database; return True."""
+        sqlite.create_tables(connection)
+        return True
 
     def writing_engine(self) -> Engine:
         """Return the SQLAlchemy engine for writing to the SQLite file."""

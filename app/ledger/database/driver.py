@@ -19,11 +19,11 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, SQLAlchemy
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
     from types import TracebackType
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Dialect, Engine
 
 Value: TypeAlias = bytes | str | int | None
 Row: TypeAlias = tuple[object, ...]
@@ -56,7 +56,7 @@ def insert_rows(
     text: str,
     rows: Sequence[tuple[Value, ...]],
     *,
-    types: tuple[str, ...] = (),
+    types: Callable[[Dialect], tuple[str, ...]] | None = None,
 ) -> None:
     """Insert rows into a table; a failure raises SQLAlchemy's ``DBAPIError``.
 
@@ -64,16 +64,17 @@ def insert_rows(
         connection: a connection inside a transaction.
         text: an ``INSERT`` statement for one row.
         rows: the values for the question marks, for each row.
-        types: PostgreSQL's names of the values' types, for inserts of many rows: PostgreSQL then
-            gets all rows in one message, in a quarter of the processor's time; empty otherwise.
+        types: a function that returns PostgreSQL's names of the values' types, for inserts of many
+            rows: PostgreSQL then gets all rows in one message, in a quarter of the processor's
+            time; None otherwise.
 
     """
     dialect = connection.dialect
     try:
         cursor = connection.connection.cursor()
-        if types and dialect.paramstyle != "qmark":
+        if types is not None and dialect.paramstyle != "qmark":
             with cursor.copy(_copying(text)) as copy:
-                copy.set_types(types)
+                copy.set_types(types(dialect))
                 for row in rows:
                     copy.write_row(row)
             return

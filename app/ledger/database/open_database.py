@@ -32,6 +32,7 @@ from app.ledger.database.tables import (
     INDEX_REVISION,
     INSERT_ONLY,
     REVISION,
+    REVISION_TABLE,
     database_secret,
     entries,
     metadata,
@@ -48,13 +49,12 @@ if TYPE_CHECKING:
 MIGRATIONS: Final = Path(app.__file__).parent.parent / "migrations"
 """The revisions lie beside the package, in a checkout and in an installation."""
 
-_REVISION_TABLE: Final = "alembic_version"
 UNFINISHED: Final = "unfinished copy"
 """In place of a revision: the database is what a copy is being written to, and no ledger."""
 
 COPIED_TO: Final = "a ledger was copied here since this was opened, or is being; start again"
 _REVISION: Final = re.compile(r"[0-9]{4}")
-_REVISION_FOUND: Final = text(f"SELECT version_num FROM {_REVISION_TABLE}")  # noqa: S608 -- a constant
+_REVISION_FOUND: Final = text(f"SELECT version_num FROM {REVISION_TABLE}")  # noqa: S608 -- a constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,8 @@ def _migrated(
     revision = read_revision(database, connection)
     _refuse_unfinished(database, revision)
     if revision is None:
-        _upgrade(database, connection, revision)
+        if not database.create_tables(connection):
+            _upgrade(database, connection, revision)
         secret = noise.secret(SECRET_BYTES) if new_secret is None else new_secret
         connection.execute(insert(database_secret), {"number": 1, "secret": secret})
         return secret
@@ -248,7 +249,7 @@ def _secret(connection: Connection) -> bytes:
 
 
 def _upgrade(database: LedgerDatabase, connection: Connection, revision: str | None) -> None:
-    # Alembic takes long to import and is needed once in a database's life.
+    # Alembic takes long to import, and a database is rarely one that it upgrades.
     from alembic import command  # noqa: PLC0415 -- see above
     from alembic.config import Config  # noqa: PLC0415 -- see above
     from alembic.util import CommandError  # noqa: PLC0415 -- see above
@@ -275,9 +276,9 @@ def read_revision(database: LedgerDatabase, connection: Connection) -> str | Non
 
     """
     names = inspect(connection).get_table_names()
-    if _REVISION_TABLE in names:
+    if REVISION_TABLE in names:
         found: str | None = connection.scalar(_REVISION_FOUND)
-        if names != [_REVISION_TABLE]:
+        if names != [REVISION_TABLE]:
             _refuse_altered(connection, found)
         return found
     if set(names) & set(INSERT_ONLY):

@@ -175,6 +175,11 @@ class PostgresqlDatabase:
     def create(self) -> None:
         """Do nothing, since the operator creates a PostgreSQL database."""
 
+    def create_tables(self, connection: Connection) -> bool:
+        """Return False: the revisions also write the rights and functions of a server."""
+        del connection
+        return False
+
     def writing_engine(self) -> Engine:
         """Return the SQLAlchemy engine for writing; its transactions begin with the write lock."""
         engine = self._engine(pool_size=1, isolation_level="READ COMMITTED")

@@ -27,7 +27,14 @@ from sqlalchemy.pool import QueuePool
 
 from app.errors import ConfigurationError, InvariantError
 from app.ledger.database.driver import fetch_all
-from app.ledger.database.tables import ANSWERS_INDEX, ENTRIES_INDEX, INSERT_ONLY
+from app.ledger.database.tables import (
+    ANSWERS_INDEX,
+    ENTRIES_INDEX,
+    INSERT_ONLY,
+    REVISION,
+    REVISION_TABLE,
+    metadata,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -128,6 +135,23 @@ def reading_engine(path: Path) -> Engine:
         return _connect(_reading_uri(path.absolute()), "query_only=ON")
 
     return _engine(connect, begin="BEGIN", pool_size=READERS_MAX)
+
+
+def create_tables(connection: Connection) -> None:
+    """Create the tables, indexes and triggers of the newest revision in an empty database.
+
+    The result is equal to that of all revisions in ``migrations/``, one after the other, which
+    take a third of the time of an opening.
+
+    Args:
+        connection: a connection inside a transaction with the write lock.
+
+    """
+    metadata.create_all(connection, checkfirst=False)
+    for _, trigger in _protections().values():
+        connection.exec_driver_sql(trigger)
+    connection.exec_driver_sql(_CREATE_REVISION_TABLE)
+    connection.exec_driver_sql(f"INSERT INTO {REVISION_TABLE} VALUES ('{REVISION}')")
 
 
 def structural_fault(connection: Connection) -> str | None:
@@ -256,6 +280,10 @@ def refuse_companions(path: Path) -> None:
             raise ConfigurationError(URL_KEY, f"{companion} {problem}")
 
 
+_CREATE_REVISION_TABLE: Final = (
+    f"CREATE TABLE IF NOT EXISTS {REVISION_TABLE} ( version_num VARCHAR(32) NOT NULL, "
+    f"CONSTRAINT {REVISION_TABLE}_pkc PRIMARY KEY (version_num) )"
+)
 _NUMBERED: Final = {"entries": "sequence", "answers": "query_id"}
 _KEYED: Final = {
     "idempotency_keys": ("release_number", "key_digest"),

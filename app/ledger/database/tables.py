@@ -34,9 +34,6 @@ REVISION: Final = "0009"
 INDEX_REVISION: Final = "0007"
 """The one that added the index of entries, in SQLite, and no table or column."""
 
-FIRST_RELEASE: Final = 1
-"""Number of the release that was opened first in a database."""
-
 INSERT_ONLY: Final = (
     "entries",
     "answers",
@@ -45,6 +42,9 @@ INSERT_ONLY: Final = (
     "database_secret",
     "checkpoints",
 )
+
+REVISION_TABLE: Final = "alembic_version"
+"""The table with one row, the revision of the others."""
 
 ANSWERS_INDEX: Final = "answers_by_vector"
 """The index that finds the answers of before revision 0008, and refuses a second one.
@@ -102,8 +102,8 @@ answers = Table(
         "vector_digest",
         "release_number",
         unique=True,
+        # In PostgreSQL too, where its revision says so: here SQLAlchemy would import that dialect.
         sqlite_where=text("qualifier IS NULL"),
-        postgresql_where=text("qualifier IS NULL"),
     ),
     sqlite_with_rowid=False,
 )

@@ -93,6 +93,9 @@ def _check_items(items: Sequence[object], depth_left: int) -> None:
 DOMAIN_TAG: Final = "conclave-ledger-entry-1"
 """Begins every hashed text, so that no other use of SHA-256 can stand in for one."""
 
+FIRST_RELEASE: Final = 1
+"""Number of the release that was opened first in a database."""
+
 GENESIS_HASH: Final = "0" * 64
 """What stands in for the hash before the first entry."""
 

@@ -17,7 +17,7 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING, Final
 
-from app.ledger.database.tables import FIRST_RELEASE
+from app.ledger.entries.chain import FIRST_RELEASE
 from app.ledger.entries.entry_kinds import PUBLIC_DIGEST_CHARS
 
 if TYPE_CHECKING:

@@ -197,6 +197,10 @@ REPLAYED_BY: Final = "answers.replayed_by"
 CELL: Final = '"cell"'
 """Its text where that is a public cell; absent where it is the vector as posted."""
 
+EPSILON_KEY: Final = "privacy.composed.epsilon"
+DELTA_KEY: Final = "privacy.composed.delta"
+"""Parameters of ``ReleaseOpened``: what all releases of the database promise together."""
+
 ACCOUNTING: Final = "privacy.accounting"
 """The parameter of ``ReleaseOpened`` that says how shares are accounted; absent, they add up."""
 JOINT: Final = "joint"

@@ -21,7 +21,8 @@ from app.ledger.database.statements import (
     read_entry_hash,
     read_head,
 )
-from app.ledger.database.tables import FIRST_RELEASE, entries
+from app.ledger.database.tables import entries
+from app.ledger.entries.chain import FIRST_RELEASE
 from app.ledger.head.head_file import HeadKeeper
 from app.ledger.releases import CLOSING, read_openings
 

@@ -82,12 +82,15 @@ class CurveInequality:
 
         The log-odds are those of an unstable answer at two distances that differ by one vote.
         """
+        return self._excess(_ln_sides(previous), _ln_sides(following))
+
+    def _excess(self, previous: tuple[float, float], following: tuple[float, float]) -> float:
         return max(self._side(previous, following), self._side(following, previous))
 
-    def _side(self, first: float, second: float) -> float:
+    def _side(self, first: tuple[float, float], second: tuple[float, float]) -> float:
         order, rest = self.alpha, 1.0 - self.alpha
-        hit = order * _ln_hit(first) + rest * _ln_hit(second) - self.ln_ratio
-        answer = order * _ln_hit(-first) + rest * _ln_hit(-second) - self.ln_answer_ratio
+        hit = order * first[0] + rest * second[0] - self.ln_ratio
+        answer = order * first[1] + rest * second[1] - self.ln_answer_ratio
         # e^hit <= 1 - e^answer in logarithms, which are nearly linear in a log-odds: few steps find
         # the root.
         return hit - math.log(-math.expm1(answer)) if answer < 0 else _EXPONENT_MAX
@@ -106,12 +109,15 @@ class CurveInequality:
             The log-odds at which the inequality is an equation, to about 1e-14 relative.
 
         """
+        before = _ln_sides(previous)
+
+        def excess(logit: float) -> float:
+            return self._excess(before, _ln_sides(logit))
+
         width = step
-        while self.excess(previous, previous - width) <= 0:
+        while excess(previous - width) <= 0:
             width *= 2
-        return _falling_root(
-            lambda logit: self.excess(previous, logit), low=previous - width, high=previous
-        )
+        return _falling_root(excess, low=previous - width, high=previous)
 
 
 def curve_points(
@@ -141,8 +147,12 @@ def curve_points(
     return tuple(logits)
 
 
-def _ln_hit(logit: float) -> float:
-    return -math.log1p(math.exp(-logit)) if logit > 0 else logit - math.log1p(math.exp(logit))
+def _ln_sides(logit: float) -> tuple[float, float]:
+    """Return the logarithms of the probabilities of an unstable and a stable answer."""
+    correction = math.log1p(math.exp(-abs(logit)))
+    if logit > 0:
+        return -correction, -logit - correction
+    return logit - correction, -correction
 
 
 def _falling_root(excess: Callable[[float], float], *, low: float, high: float) -> float:

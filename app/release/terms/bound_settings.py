@@ -25,8 +25,7 @@ from app.data.schema import NumericFeature
 from app.errors import ConfigurationError, ReleaseMismatchError
 from app.learning.predictors.own_predictors import PublicFeature
 from app.learning.predictors.predictor_classes import PredictorSource, is_predictor_kind
-from app.ledger.entries.fold import ACCOUNTING, LEARNER
-from app.ledger.releases import DELTA_KEY, EPSILON_KEY
+from app.ledger.entries.fold import ACCOUNTING, DELTA_KEY, EPSILON_KEY, LEARNER
 from app.privacy.mechanisms import MECHANISMS
 
 if TYPE_CHECKING:

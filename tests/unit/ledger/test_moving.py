@@ -19,9 +19,9 @@ from app.ledger.copies.copy_target import BLOCK_ROWS, COPIED, row_digests
 from app.ledger.database.database import ledger_database
 from app.ledger.database.open_database import reading
 from app.ledger.database.tables import answers
+from app.ledger.entries.fold import DELTA_KEY, EPSILON_KEY
 from app.ledger.ledger import Ledger, open_ledger
 from app.ledger.move_database import Moved, MoveStep
-from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from app.ledger.server_lock import take_server_lock
 from app.ledger.verification import verify
 from app.noise.system import SystemNoise

@@ -10,8 +10,9 @@ import pytest
 
 from app.errors import ConfigurationError, LedgerCorruptError, VerificationError
 from app.ledger.entries.entry_kinds import ReleaseClosed, ReleaseReopened
+from app.ledger.entries.fold import DELTA_KEY, EPSILON_KEY
 from app.ledger.ledger import RELEASE_SECRET, Ledger, open_ledger
-from app.ledger.releases import DELTA_KEY, EPSILON_KEY, RELEASES_MAX, Promise, composed
+from app.ledger.releases import RELEASES_MAX, Promise, composed
 from app.ledger.verification import verify
 from tests.builders.ledger.releases import (
     SECRET,

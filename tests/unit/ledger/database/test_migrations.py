@@ -18,11 +18,11 @@ from sqlalchemy.exc import OperationalError
 from app.errors import ConfigurationError, LedgerCorruptError
 from app.ledger.copies.copies import restore
 from app.ledger.database.open_database import MIGRATIONS
-from app.ledger.database.sqlite import writing_engine
-from app.ledger.database.tables import REVISION, metadata
+from app.ledger.database.sqlite import reading_engine, writing_engine
+from app.ledger.database.tables import REVISION, REVISION_TABLE, metadata
+from app.ledger.entries.fold import DELTA_KEY, EPSILON_KEY
 from app.ledger.entries.scored_answers import OUTPUT
 from app.ledger.ledger import open_ledger
-from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from app.ledger.verification import verify
 from tests.builders.ledger.old_ledgers import (
     HISTORIES,
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 ROOT = MIGRATIONS.parent
 EARLIER = revisions()[:-1]
+VERSIONS = ("table", REVISION_TABLE)
 TWO_ANSWERS = (
     "INSERT INTO answers SELECT release_number, query_id + 99, sequence, vector_digest, vector, "
     "label, stable, precision, bin_index, bin_shifted, units FROM answers WHERE query_id = 1"
@@ -71,8 +72,10 @@ def test_code_knows_the_newest_revision() -> None:
 
 def test_revisions_build_the_tables_that_the_code_declares(tmp_path: Path) -> None:
     """What the revisions leave differs in nothing from the declared tables."""
-    ledger = create(tmp_path / "tables.db")
-    with ledger.snapshot() as connection:
+    path = tmp_path / "tables.db"
+    migrate_by_hand(path, REVISION)
+    engine = reading_engine(path)
+    with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
         schemas = connection.exec_driver_sql(
             "SELECT name FROM sqlite_master WHERE sql LIKE '%WITHOUT ROWID%' ORDER BY name"
@@ -86,6 +89,35 @@ def test_revisions_build_the_tables_that_the_code_declares(tmp_path: Path) -> No
             "key_counts",
             "newest_answers",
         ]
+    engine.dispose()
+
+
+def test_a_new_file_has_what_the_revisions_build(tmp_path: Path) -> None:
+    """A ledger made by the newest tables has each table, index and trigger of the revisions."""
+    made, migrated = tmp_path / "made.db", tmp_path / "migrated.db"
+    create(made).close()
+    migrate_by_hand(migrated, REVISION)
+    assert parts_of(made) == parts_of(migrated)
+
+
+def test_a_table_of_revisions_without_one_is_a_new_file(tmp_path: Path) -> None:
+    """An operator who asked Alembic for the revision of an empty file can open a ledger in it."""
+    path, whole = tmp_path / "asked.db", tmp_path / "whole.db"
+    migrate_by_hand(whole, REVISION)
+    (statement,) = [text for kind, name, text in parts_of(whole) if (kind, name) == VERSIONS]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement)
+    create(path).close()
+    assert parts_of(path) == parts_of(whole)
+
+
+def parts_of(path: Path) -> list[tuple[str, str, str]]:
+    """Return kind, name and text of each part of a file, each run of spaces as one."""
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT type, name, COALESCE(sql, '') FROM sqlite_master")
+        parts = [(kind, name, " ".join(text.split())) for kind, name, text in found]
+        revision = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+    return [*sorted(parts), ("revision", *revision[0], "")]
 
 
 @pytest.mark.parametrize("revision", EARLIER)

@@ -170,14 +170,15 @@ def test_ledger_is_created_from_any_folder(tmp_path: Path) -> None:
     assert (tmp_path / "here.db").is_file()
 
 
-def test_ledger_at_its_revision_opens_without_alembic(tmp_path: Path) -> None:
-    """A restart does not import what only a migration needs."""
-    path = tmp_path / "fast.db"
-    create(path).close()
+def test_a_ledger_in_a_file_is_made_and_opened_without_alembic(tmp_path: Path) -> None:
+    """Neither a first start nor a restart imports what only an upgrade needs."""
     code = (
         "import sys\n"
         "from app.ledger.ledger import open_ledger\n"
-        f"open_ledger({url_of(path)!r}, create=True).close()\n"
+        "from app.noise.system import SystemNoise\n"
+        f"address = {url_of(tmp_path / 'fast.db')!r}\n"
+        "open_ledger(address, create=True, noise=SystemNoise()).close()\n"
+        "open_ledger(address, create=True).close()\n"
         "sys.exit('alembic' in sys.modules)\n"
     )
     subprocess.run(

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from app.errors import ConfigurationError, HeadFileError, LedgerCorruptError
 from app.ledger.entries.entry_kinds import ReleaseClosed, ReleaseReopened
-from app.ledger.entries.fold import BACKUP, NEWEST
+from app.ledger.entries.fold import BACKUP, DELTA_KEY, EPSILON_KEY, NEWEST
 from app.ledger.head.head_file import HeadFile, noted_head
 from app.ledger.head.rollback import (
     check_expected_head,
@@ -19,7 +19,6 @@ from app.ledger.head.rollback import (
     keep_newest,
 )
 from app.ledger.ledger import open_ledger
-from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from tests.builders.ledger.releases import answer, create, open_release, tamper, url_of
 
 if TYPE_CHECKING:
