@@ -156,6 +156,7 @@ LIVES = {
     "0006": with_key_counts,
     "0007": with_key_counts,
     "0008": with_key_counts,
+    "0009": with_key_counts,
 }
 
 
