@@ -24,6 +24,7 @@ from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableErro
 from app.ledger.answer_index.recorded_keys import caught_up, find_recorded, keep
 from app.ledger.api_key_counts import read_key_counts, write_key_counts
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, asked_body, read_asked
+from app.ledger.database.answer_tables import read_answers
 from app.ledger.database.driver import (
     REFUSED,
     UNAVAILABLE,
@@ -36,13 +37,8 @@ from app.ledger.database.hour_counts import add_hours
 from app.ledger.database.key_lookups import find_keys
 from app.ledger.database.notifications import notifying
 from app.ledger.database.protections import delete_private
-from app.ledger.database.statements import (
-    RecordedAnswer,
-    every,
-    read_answers,
-    read_head,
-    read_private,
-)
+from app.ledger.database.recorded_answers import RecordedAnswer
+from app.ledger.database.statements import every, read_head, read_private
 from app.ledger.database.tables import answers, idempotency_keys, private_state
 from app.ledger.entries.chain import next_entry
 from app.ledger.entries.digests import private_digest, public_digests
@@ -67,7 +63,7 @@ if TYPE_CHECKING:
     from app.ledger.api_key_counts import KeyCount
     from app.ledger.database.hour_counts import HourCounts
     from app.ledger.database.notifications import Sealed
-    from app.ledger.database.statements import AnswerRow
+    from app.ledger.database.recorded_answers import AnswerRow
     from app.ledger.entries.chain import Head
     from app.ledger.entries.digests import Digests
     from app.ledger.entries.entry_kinds import LedgerEvent, ReleaseOpened

@@ -20,7 +20,7 @@ from app.ledger.answer_index.key_blocks import (
     numbers_in,
 )
 from app.ledger.database.driver import fetch_all, insert_rows
-from app.ledger.database.statements import RecordedAnswer, checked_answer, checked_bytes
+from app.ledger.database.recorded_answers import RecordedAnswer, checked_answer, checked_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
