@@ -22,6 +22,7 @@ from app.ledger.database.driver import fetch_all
 from app.ledger.database.statements import read_entries
 from app.ledger.database.tables import (
     FIRST_RELEASE,
+    answer_groups,
     answers,
     checkpoints,
     entries,
@@ -75,6 +76,7 @@ _STRAY_ROWS = {
     for table in (
         entries,
         answers,
+        answer_groups,
         idempotency_keys,
         checkpoints,
         key_counts,
