@@ -199,11 +199,13 @@ def test_numbers_beyond_the_form_are_not_packed() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(vectors, min_size=1, max_size=300), st.booleans(), st.booleans())
+@given(
+    kept=st.lists(vectors, min_size=1, max_size=300),
+    is_scored=st.booleans(),
+    is_qualified=st.booleans(),
+)
 def test_answers_are_divided_without_gaps(
-    kept: list[bytes],
-    is_scored: bool,
-    is_qualified: bool,  # noqa: FBT001 -- drawn
+    *, kept: list[bytes], is_scored: bool, is_qualified: bool
 ) -> None:
     """Each group has an answer or more, as many as fit, and its body is as short as it says."""
     qualifiers = [b"active" if is_qualified else b""] * len(kept)
