@@ -45,6 +45,8 @@ _SCORE_BYTES: Final = 6
 _LENGTH_BYTES: Final = 2
 _SHORT_MAX: Final = 0xFF
 _LABEL_BITS: Final = 7, 31
+_PLAIN_LABELS: Final = 127
+_ONE_ANSWER: Final = bytes((VERSION, 0, 1))
 _MALFORMED: Final = "a group of answers is malformed"
 
 
@@ -106,12 +108,11 @@ def pack(
 
     """
     count = len(given)
-    invariant(0 < count <= ANSWERS_MAX, "a group has 1 to 64 answers")
+    is_group = len(vector_digests) == len(vectors) == len(qualifiers) == count
+    invariant(is_group and 0 < count <= ANSWERS_MAX, "a group has columns of 1 to 64 answers")
+    if count == 1 and _may_be_plain(vector_digests[0], vectors[0], given[0], qualifiers[0]):
+        return _packed_plainly(vector_digests[0], vectors[0], given[0])
     invariant({*map(len, vector_digests)} == {_DIGEST_BYTES}, "a digest has 32 bytes")
-    invariant(
-        len(vector_digests) == len(vectors) == len(qualifiers) == count,
-        "the columns of a group have one length",
-    )
     flags, labels = _packed_labels(given)
     scores = qualified = b""
     try:
@@ -120,32 +121,58 @@ def pack(
         if any(qualifiers):
             sizes = struct.pack(f">{count}H", *map(len, qualifiers))
             flags, qualified = flags | QUALIFIED, sizes + b"".join(qualifiers)
-        lengths = [*map(len, vectors)]
-        if max(lengths) <= _SHORT_MAX:
-            sizes = bytes(lengths)
-        else:
-            flags, sizes = flags | LONG, struct.pack(f">{count}L", *lengths)
+        sizes = _packed_lengths(vectors)
     except struct.error:
         raise ValueError(_MALFORMED) from None
-    body = bytearray((VERSION, flags, count))
-    for part in (*vector_digests, labels, scores, qualified, sizes, *vectors):
-        body += part
-    return body
+    flags |= LONG if len(sizes) > count else 0
+    header = bytes((VERSION, flags, count))
+    parts = (header, *vector_digests, labels, scores, qualified, sizes, *vectors)
+    return bytearray().join(parts)
+
+
+def _may_be_plain(digest: bytes, vector: bytes, answer: RecordedAnswer, qualifier: bytes) -> bool:
+    """Return whether a group of one answer needs no flag."""
+    return (
+        len(digest) == _DIGEST_BYTES
+        and len(vector) <= _SHORT_MAX
+        and answer.precision is None
+        and not qualifier
+        and (answer.label is None or 0 <= answer.label < _PLAIN_LABELS)
+    )
+
+
+def _packed_plainly(digest: bytes, vector: bytes, answer: RecordedAnswer) -> bytearray:
+    """Return the body of a group of one answer; it takes a quarter of the time."""
+    code = 0 if answer.label is None else answer.label + 1
+    if answer.stable:
+        code += 1 << _LABEL_BITS[0]
+    return bytearray().join((_ONE_ANSWER, digest, bytes((code, len(vector))), vector))
 
 
 def _packed_labels(given: Sequence[RecordedAnswer]) -> tuple[int, bytes]:
     """Return the flag of the labels' length, and the labels with the stable flags."""
-    labels = [answer.label for answer in given]
-    codes = [0 if label is None else label + 1 for label in labels]
-    invariant(min(codes) >= 0 and codes.count(0) == labels.count(None), "a label is an index")
     short, wide = _LABEL_BITS
-    is_wide = max(codes) >> short > 0
+    labels = {answer.label for answer in given if answer.label is not None}
+    largest = max(labels, default=0)
+    invariant(min(labels, default=0) >= 0, "a label is an index")
+    is_wide = largest + 1 >= 1 << short
     top = 1 << (wide if is_wide else short)
-    told = [code | top if each.stable else code for code, each in zip(codes, given, strict=True)]
+    told = [
+        (0 if answer.label is None else answer.label + 1) + (top if answer.stable else 0)
+        for answer in given
+    ]
     if not is_wide:
         return 0, bytes(told)
-    invariant(max(codes) < top, "a label is an index")
+    invariant(largest + 1 < top, "a label is an index")
     return WIDE, struct.pack(f">{len(told)}L", *told)
+
+
+def _packed_lengths(vectors: Sequence[bytes]) -> bytes:
+    """Return the lengths of vectors, a byte each if that is enough."""
+    lengths = [*map(len, vectors)]
+    if max(lengths) <= _SHORT_MAX:
+        return bytes(lengths)
+    return struct.pack(f">{len(lengths)}L", *lengths)
 
 
 def _packed_scores(given: Sequence[RecordedAnswer]) -> bytes:
@@ -175,7 +202,11 @@ def unpack(body: bytes, first: int, last: int) -> list[AnswerRow]:
     qualifiers: Iterable[bytes] = (b"",) * places.answer_count
     if places.flags & QUALIFIED:
         qualifiers = _parts(body, places.qualifiers, places.qualifier_lengths)
-    given = [_answer(body, places, at, first + at) for at in range(places.answer_count)]
+    if places.flags & (SCORED | WIDE):
+        given = [_answer(body, places, at, first + at) for at in range(places.answer_count)]
+    else:
+        codes = body[places.labels : places.labels + places.answer_count]
+        given = [_plain_answer(number, code) for number, code in enumerate(codes, first)]
     return [*map(AnswerRow, digests, vectors, given, qualifiers)]
 
 
@@ -196,12 +227,14 @@ def answer_in(body: bytes, first: int, last: int, number: int) -> tuple[bytes, R
         LedgerCorruptError: the body is not that of a group with this answer.
 
     """
-    places = _places_in(body, first, last)
-    at = number - first
-    if not 0 <= at < places.answer_count:
+    at, count = number - first, last - first + 1
+    if not 0 <= at < count:
         raise LedgerCorruptError(_MALFORMED)
     begin = _HEADER_BYTES + _DIGEST_BYTES * at
-    return body[begin : begin + _DIGEST_BYTES], _answer(body, places, at, number)
+    digest = body[begin : begin + _DIGEST_BYTES]
+    if _is_plain(body, count):
+        return digest, _plain_answer(number, body[_HEADER_BYTES + _DIGEST_BYTES * count + at])
+    return digest, _answer(body, _places_in(body, first, last), at, number)
 
 
 def _digests(body: bytes, count: int) -> list[bytes]:
@@ -244,6 +277,22 @@ def _places_in(body: bytes, first: int, last: int) -> _Places:
     if begin + sum(lengths) != len(body):
         raise LedgerCorruptError(_MALFORMED)
     return _Places(count, flags, labels, scores, qualifiers, qualifier_lengths, begin, lengths)
+
+
+def _is_plain(body: bytes, count: int) -> bool:
+    """Return whether a body has no flag, and is that of a group with so many answers."""
+    lengths = _HEADER_BYTES + (_DIGEST_BYTES + 1) * count
+    return (
+        count <= ANSWERS_MAX
+        and body[:_HEADER_BYTES] == bytes((VERSION, 0, count))
+        and len(body) == lengths + count + sum(body[lengths : lengths + count])
+    )
+
+
+def _plain_answer(number: int, code: int) -> RecordedAnswer:
+    """Return an answer without a score, by the byte of its label."""
+    label = (code & 0x7F) - 1
+    return RecordedAnswer(number, None if label < 0 else label, code > 0x7F)  # noqa: PLR2004 -- its bits
 
 
 def _answer(body: bytes, places: _Places, at: int, number: int) -> RecordedAnswer:
