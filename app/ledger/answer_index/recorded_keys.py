@@ -8,7 +8,7 @@ are in a short unsorted list, and all others in several levels of sorted blocks.
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import count, groupby, repeat
+from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
@@ -166,8 +166,11 @@ def keep(
     image.add(digests)
     if not image.is_full:
         # Python's sqlite3 looks for an adapter of every bytes, and of no bytearray.
-        numbered = zip(repeat(release_number), map(bytearray, digests), count(first))
-        insert_rows(connection, _PUT_NEWEST, list(numbered), types=_NEWEST_TYPES)
+        newest: list[tuple[int | bytearray, ...]] = [
+            (release_number, bytearray(digest), number)
+            for number, digest in enumerate(digests, first)
+        ]
+        insert_rows(connection, _PUT_NEWEST, newest, types=_NEWEST_TYPES)
         return
     changed = image.seal(StoredBlocks(connection, release_number))
     fetch_all(connection, _FORGET_NEWEST, (release_number,))

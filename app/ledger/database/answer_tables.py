@@ -135,9 +135,15 @@ def insert_answers(
     is_scored = columns.given[0].precision is not None
     ends = ends_of_groups(columns.vectors, columns.qualifiers, is_scored=is_scored)
     before, begin = columns.given[0].query_id - 1, 0
-    rows = []
+    rows: list[tuple[int | bytearray, ...]] = []
     for end in ends:
-        body = pack(*(column[begin:end] for column in columns))
+        some = slice(begin, end)
+        body = pack(
+            columns.vector_digests[some],
+            columns.vectors[some],
+            columns.given[some],
+            columns.qualifiers[some],
+        )
         rows.append((release_number, before + end, before + begin + 1, sequence, body))
         begin = end
     insert_rows(connection, _INSERT_GROUP, rows, types=_TYPES)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
-Value: TypeAlias = bytes | str | int | None
+Value: TypeAlias = bytes | bytearray | str | int | None
 Row: TypeAlias = tuple[object, ...]
 
 

@@ -65,7 +65,7 @@ def _in_postgresql(statement: str) -> str:
 
 
 SINGLE = "single_answers"
-_ANSWERS = re.compile(r"\b(?<!')answers\b")
+_ANSWERS = re.compile(r"(?<=\b(?:FROM|INTO) )answers\b|(?<=\bUPDATE )answers\b")
 _INSERT_SINGLE = f"INSERT INTO {SINGLE} VALUES ({', '.join('?' * len(SingleAnswer._fields))})"  # noqa: S608 -- a name of ours
 _INSERT_GROUP = "INSERT INTO answer_groups VALUES (?, ?, ?, ?, ?)"
 

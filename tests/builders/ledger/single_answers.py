@@ -39,11 +39,19 @@ def parted(groups: Iterable[Group]) -> Iterator[SingleAnswer]:
     """Yield each answer of groups as a row of its own."""
     for release_number, last, first, sequence, body in groups:
         for digest, vector, answer, qualifier in unpack(body, first, last):
-            query_id, label, stable, *score = (
-                getattr(answer, name) for name in RecordedAnswer.__struct_fields__
-            )
             yield SingleAnswer(
-                release_number, query_id, sequence, digest, vector, label, stable, *score, qualifier
+                release_number,
+                answer.query_id,
+                sequence,
+                digest,
+                vector,
+                answer.label,
+                answer.stable,
+                answer.precision,
+                answer.bin_index,
+                answer.bin_shifted,
+                answer.units,
+                qualifier,
             )
 
 

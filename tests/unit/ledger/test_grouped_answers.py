@@ -58,7 +58,7 @@ def groups_of(ledger: Ledger) -> list[tuple[int, int, int]]:
         "SELECT first_query_id, last_query_id, sequence FROM answer_groups ORDER BY last_query_id"
     )
     with ledger.snapshot() as connection:
-        return [tuple(row) for row in connection.exec_driver_sql(query)]  # type: ignore[misc]  # three numbers
+        return [tuple(row) for row in connection.exec_driver_sql(query)]
 
 
 def test_a_group_has_answers_of_one_entry(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def test_columns_that_are_no_group_are_not_packed() -> None:
         tuple(zip(*plain(ANSWERS_MAX + 1), strict=True)),
     ):
         with pytest.raises(InvariantError):
-            pack(*columns)  # type: ignore[arg-type]  # of every kind
+            pack(*columns)
 
 
 def test_numbers_beyond_the_form_are_not_packed() -> None:
