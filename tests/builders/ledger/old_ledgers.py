@@ -164,9 +164,9 @@ def going_on(path: Path) -> Ledger:
     """Write a ledger whose first answers have a row each, and the later ones are in groups."""
     write_old_ledger(path, "0009")
     ledger = create(path)
-    for _ in range(2):
+    for count in (3, 2):
         first = ledger.read_state().answered + 1
-        record(ledger, [answer(ledger, number) for number in range(first, first + 3)])
+        record(ledger, [answer(ledger, number) for number in range(first, first + count)])
     return ledger
 
 
