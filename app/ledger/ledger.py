@@ -22,17 +22,16 @@ from app.errors import ConclaveError, ConfigurationError, InvariantError, Ledger
 from app.ledger.answer_index.recorded_keys import find_recorded
 from app.ledger.api_key_counts import KeyCount, read_key_counts
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, read_asked
+from app.ledger.database.answer_tables import read_answers
 from app.ledger.database.driver import database_errors, give_back
 from app.ledger.database.hour_counts import read_hours
 from app.ledger.database.key_lookups import find_keys
 from app.ledger.database.notifications import NAME_BYTES, Messages
 from app.ledger.database.open_database import OpenDatabase, open_database, refuse_replaced
+from app.ledger.database.recorded_answers import AnswerRow, RecordedAnswer
 from app.ledger.database.sqlite import version_of
 from app.ledger.database.statements import (
-    AnswerRow,
-    RecordedAnswer,
     every,
-    read_answers,
     read_entries,
     read_entry_hash,
     read_keys,

@@ -21,6 +21,7 @@ from app.errors import LedgerCorruptError
 from app.ledger.database.driver import fetch_all
 from app.ledger.database.statements import read_entries
 from app.ledger.database.tables import (
+    answer_groups,
     answers,
     checkpoints,
     entries,
@@ -74,6 +75,7 @@ _STRAY_ROWS = {
     for table in (
         entries,
         answers,
+        answer_groups,
         idempotency_keys,
         checkpoints,
         key_counts,

@@ -11,9 +11,6 @@ A client may send an idempotency key with a query, so that a repeated request is
 from __future__ import annotations
 
 import re
-from functools import lru_cache, partial
-from itertools import repeat
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from msgspec import structs
@@ -23,11 +20,11 @@ from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableErro
 from app.ledger.answer_index.recorded_keys import caught_up, find_recorded, keep
 from app.ledger.api_key_counts import read_key_counts, write_key_counts
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, asked_body, read_asked
+from app.ledger.database.answer_tables import AnswerColumns, insert_answers, read_answers
 from app.ledger.database.driver import (
     REFUSED,
     UNAVAILABLE,
     fetch_all,
-    insert_rows,
     is_cut_off,
     translate,
 )
@@ -35,14 +32,9 @@ from app.ledger.database.hour_counts import add_hours
 from app.ledger.database.key_lookups import find_keys
 from app.ledger.database.notifications import notifying
 from app.ledger.database.protections import delete_private
-from app.ledger.database.statements import (
-    RecordedAnswer,
-    every,
-    read_answers,
-    read_head,
-    read_private,
-)
-from app.ledger.database.tables import answers, idempotency_keys, private_state
+from app.ledger.database.recorded_answers import RecordedAnswer
+from app.ledger.database.statements import every, read_head, read_private
+from app.ledger.database.tables import idempotency_keys, private_state
 from app.ledger.entries.chain import next_entry
 from app.ledger.entries.digests import private_digest, public_digests
 from app.ledger.entries.entry_kinds import (
@@ -60,13 +52,13 @@ from app.ledger.erasure_state import is_beside_entries, read_beside
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from sqlalchemy import Connection, Dialect
+    from sqlalchemy import Connection
 
     from app.ledger.answer_index.key_blocks import KeyImage
     from app.ledger.api_key_counts import KeyCount
     from app.ledger.database.hour_counts import HourCounts
     from app.ledger.database.notifications import Sealed
-    from app.ledger.database.statements import AnswerRow
+    from app.ledger.database.recorded_answers import AnswerRow
     from app.ledger.entries.chain import Head
     from app.ledger.entries.digests import Digests
     from app.ledger.entries.entry_kinds import LedgerEvent, ReleaseOpened
@@ -81,10 +73,6 @@ _INSERT_ENTRY = (
     "INSERT INTO entries (release_number, sequence, kind, version, body, hash) "
     "VALUES (?, ?, ?, ?, ?, ?)"
 )
-_LABEL_FIELDS: Final = ("query_id", "label", "stable")
-"""Fields of an answer without a score; a value more takes a tenth of an insertion."""
-
-_PLACED: Final = ("release_number", "sequence", "vector_digest", "vector", "qualifier")
 _INSERT_KEYS = insert(idempotency_keys)
 Given = ParamSpec("Given")
 ResultT = TypeVar("ResultT")
@@ -239,9 +227,10 @@ class Transaction:
         invariant(numbers == [*range(first, first + count)], "answers are numbered without gaps")
         self._refuse_recorded(vector_digests)
         head = self.append(_released(vector_digests, given, self._state.generations))
-        at = self._release_number, head.sequence
-        columns = vector_digests, vectors, given, qualifiers or [b""] * count
-        self._in_database(_insert_answers, self._connection, at, *columns)
+        columns = AnswerColumns(vector_digests, vectors, given, qualifiers or [b""] * count)
+        self._in_database(
+            insert_answers, self._connection, self._release_number, head.sequence, columns
+        )
         self._in_database(
             keep, self._recorded(), self._connection, self._release_number, vector_digests
         )
@@ -251,8 +240,8 @@ class Transaction:
     def _refuse_recorded(self, vector_digests: Sequence[bytes]) -> None:
         """Refuse a second answer to a key, by what the database holds under the lock.
 
-        The unique index of the newest part refuses one too, and the number of the entry one
-        that another server recorded meanwhile.  What was looked up in this transaction, and
+        The key of the newest part refuses one that is there too, and the number of the entry
+        one that another server recorded meanwhile.  What was looked up in this transaction, and
         had no answer, is not looked up again.
         """
         is_new = len(set(vector_digests)) == len(vector_digests)
@@ -532,43 +521,6 @@ class Transaction:
             invariant(row is not None, "the release's secret is put before other private state")
             self._release_secret = None if row is None else row.body
         return self._release_secret or b""
-
-
-@lru_cache
-def _answer_types(fields: tuple[str, ...], dialect: Dialect) -> tuple[str, ...]:
-    """Return what a database calls the types of the columns of an answer."""
-    columns = [answers.c[name] for name in (*_PLACED, *fields)]
-    return tuple(str(column.type.compile(dialect)).lower() for column in columns)
-
-
-def _insert_answers(
-    connection: Connection,
-    at: tuple[int, int],
-    vector_digests: Sequence[bytes],
-    vectors: Sequence[bytes],
-    given: Sequence[RecordedAnswer],
-    qualifiers: Sequence[bytes],
-) -> None:
-    """Insert the answers of the entry at a release's number and its own."""
-    is_label = given[0].precision is None
-    fields = _LABEL_FIELDS if is_label else RecordedAnswer.__struct_fields__
-    # Python's sqlite3 looks for an adapter of every bytes and bool, and of none of these.
-    blobs = [map(bytearray, each) for each in (vector_digests, vectors, qualifiers)]
-    numbers = [answer.query_id for answer in given]
-    labels = [answer.label for answer in given]
-    stable = [int(answer.stable) for answer in given]
-    further = [map(attrgetter(name), given) for name in fields[len(_LABEL_FIELDS) :]]
-    places = [repeat(each, len(given)) for each in at]
-    rows = list(zip(*places, *blobs, numbers, labels, stable, *further, strict=True))
-    insert_rows(connection, _insertion(fields), rows, types=partial(_answer_types, fields))
-
-
-@lru_cache
-def _insertion(fields: tuple[str, ...]) -> str:
-    """Return the statement that inserts an answer of some fields; the others are null."""
-    columns = (*_PLACED, *fields)
-    marks = ", ".join("?" for _ in columns)
-    return f"INSERT INTO answers ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 -- names of columns
 
 
 def _released(

@@ -23,12 +23,11 @@ from app.ledger.answer_index.key_blocks import LEVELS_MAX, block_of, item_of, it
 from app.ledger.answer_index.recorded_keys import earlier_count, every_block, newest_digests
 from app.ledger.api_key_counts import read_key_counts
 from app.ledger.asked_vectors import RELEASE_SECRET, asked_of
+from app.ledger.database.answer_tables import each_answer
 from app.ledger.database.driver import WRONG_TYPE, is_damage
 from app.ledger.database.protections import protection_fault, structural_fault, type_fault
 from app.ledger.database.statements import (
-    AnswerRow,
     KeyRow,
-    each_answer,
     each_entry,
     every,
     read_checkpoints,
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from app.ledger.database.recorded_answers import AnswerRow
     from app.ledger.entries.chain import Entry
     from app.ledger.entries.digests import Digests
     from app.ledger.ledger import Ledger

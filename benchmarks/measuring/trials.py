@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from app.answering.answer_query import QueryAnswerer
 from app.answering.queries import Fresh, Query, in_columns
 from app.data.vectors import parse_features
-from app.ledger.database.statements import RecordedAnswer
+from app.ledger.database.recorded_answers import RecordedAnswer
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
 from app.privacy.voting.query_decision import Phase

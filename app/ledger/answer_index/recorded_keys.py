@@ -8,9 +8,10 @@ are in a short unsorted list, and all others in several levels of sorted blocks.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from app.errors import LedgerCorruptError
 from app.ledger.answer_index.key_blocks import (
     IMAGE_LEVELS,
     KeyImage,
@@ -19,8 +20,9 @@ from app.ledger.answer_index.key_blocks import (
     item_of,
     numbers_in,
 )
+from app.ledger.database.answer_tables import read_answer, read_digests, read_numbered
 from app.ledger.database.driver import fetch_all, insert_rows
-from app.ledger.database.statements import RecordedAnswer, checked_answer, checked_bytes
+from app.ledger.database.recorded_answers import RecordedAnswer, checked_answer, checked_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,6 +42,10 @@ _NEWEST: Final = (
 _ONE_NEWEST: Final = (
     "SELECT query_id FROM newest_answers WHERE release_number = ? AND vector_digest = ?"
 )
+_PUT_NEWEST: Final = (
+    "INSERT INTO newest_answers (release_number, vector_digest, query_id) VALUES (?, ?, ?)"
+)
+_NEWEST_TYPES: Final = ("smallint", "bytea", "bigint")
 _FORGET_NEWEST: Final = "DELETE FROM newest_answers WHERE release_number = ?"
 _FIRST_BLOCKS: Final = (
     "SELECT level, block, body FROM key_blocks WHERE release_number = ? AND level <= ?"
@@ -71,23 +77,12 @@ _NEWEST_ASKED: Final = (
     "SELECT query_id FROM asked CROSS JOIN newest_answers "
     "WHERE newest_answers.vector_digest = asked.digest AND release_number = ?"
 )
-_ANSWERS_ASKED: Final = (
-    f"WITH asked (number) AS (VALUES {{asked}}) SELECT vector_digest, {_FIELDS} "  # noqa: S608 -- names of columns
-    "FROM asked CROSS JOIN answers WHERE answers.query_id = asked.number AND release_number = ?"
-)
-_ONE_ANSWER: Final = (
-    f"SELECT vector_digest, {_FIELDS} FROM answers WHERE release_number = ? AND query_id = ?"  # noqa: S608 -- as above
-)
 _EARLIER_ASKED: Final = (
     f"WITH asked (digest) AS (VALUES {{asked}}) SELECT vector_digest, {_FIELDS} "  # noqa: S608 -- as above
     "FROM asked CROSS JOIN answers WHERE answers.vector_digest = asked.digest "
     "AND release_number = ? AND qualifier IS NULL"
 )
 _IS_EARLIER: Final = "SELECT qualifier FROM answers WHERE release_number = ? AND query_id = ?"
-_FOLLOWING: Final = (
-    "SELECT sequence, vector_digest FROM answers WHERE release_number = ? AND query_id > ? "
-    "ORDER BY query_id"
-)
 _ONE: Final = "(?)"
 _TWO: Final = "(?, ?)"
 
@@ -161,12 +156,21 @@ def keep(
 ) -> None:
     """Add the answers of an entry to the index, and move items to blocks if that is due.
 
+    Keys that move at once are never among the stored newest.
+
     Raises:
         SQLAlchemyError: the database refused the write.
 
     """
+    first = image.answered + 1
     image.add(digests)
     if not image.is_full:
+        # Python's sqlite3 looks for an adapter of every bytes, and of no bytearray.
+        newest: list[tuple[int | bytearray, ...]] = [
+            (release_number, bytearray(digest), number)
+            for number, digest in enumerate(digests, first)
+        ]
+        insert_rows(connection, _PUT_NEWEST, newest, types=_NEWEST_TYPES)
         return
     changed = image.seal(StoredBlocks(connection, release_number))
     fetch_all(connection, _FORGET_NEWEST, (release_number,))
@@ -207,14 +211,11 @@ def find_recorded(
         levels = range(IMAGE_LEVELS + 1, image.depth + 1)
     numbers += _in_blocks(connection, release_number, vector_digests, levels)
     wanted = set(vector_digests)
-    rows = [*_answers(connection, release_number, numbers)]
+    answers = read_numbered(connection, release_number, numbers) if numbers else []
     if image is None or image.earlier:
-        rows += _asked(connection, _EARLIER_ASKED, _ONE, release_number, vector_digests)
-    return [
-        (checked_bytes(digest), checked_answer(values))
-        for digest, *values in rows
-        if digest in wanted
-    ]
+        rows = _asked(connection, _EARLIER_ASKED, _ONE, release_number, vector_digests)
+        answers += [(checked_bytes(digest), checked_answer(values)) for digest, *values in rows]
+    return [each for each in answers if each[0] in wanted]
 
 
 def _find_one(
@@ -241,12 +242,9 @@ def _matching(
 ) -> list[tuple[bytes, RecordedAnswer]]:
     """Return the answer with that very digest, of those whose key begins alike."""
     for number in numbers:
-        rows = fetch_all(connection, _ONE_ANSWER, (release_number, number))
-        if not rows:
-            raise LedgerCorruptError(f"answer {number} is missing from the answers table")
-        stored, *values = rows[0]
+        stored, answer = read_answer(connection, release_number, number)
         if stored == digest:
-            return [(digest, checked_answer(values))]
+            return [(digest, answer)]
     return []
 
 
@@ -268,16 +266,6 @@ def _in_blocks(
             for digest in asked[_number(in_level), _number(block)]:
                 found += numbers_in(checked_bytes(body), digest)
     return found
-
-
-def _answers(
-    connection: Connection, release_number: int, numbers: Sequence[int]
-) -> list[tuple[object, ...]]:
-    rows = list(_asked(connection, _ANSWERS_ASKED, _ONE, release_number, sorted(set(numbers))))
-    missing = set(numbers) - {row[1] for row in rows}
-    if missing:
-        raise LedgerCorruptError(f"answer {min(missing)} is missing from the answers table")
-    return rows
 
 
 def _asked(
@@ -346,16 +334,9 @@ def every_block(connection: Connection, release_number: int) -> Iterator[tuple[i
 
 def _following(connection: Connection, release_number: int, after: int) -> Iterator[list[bytes]]:
     """Yield the digests of the answers after a number, an entry's together."""
-    digests: list[bytes] = []
-    current: object = None
-    for sequence, digest in fetch_all(connection, _FOLLOWING, (release_number, after)):
-        if sequence != current and digests:
-            yield digests
-            digests = []
-        current = sequence
-        digests.append(checked_bytes(digest))
-    if digests:
-        yield digests
+    groups = read_digests(connection, release_number, after)
+    for _, of_entry in groupby(groups, key=itemgetter(0)):
+        yield [digest for _, digests in of_entry for digest in digests]
 
 
 def _depth(connection: Connection, release_number: int) -> int:

@@ -68,6 +68,7 @@ _LARGE_ROWS: Final = {
     "private_state": 1,
     "entries": 64,
     "key_blocks": 64,
+    "answer_groups": 256,
 }  # a piece may be of 900 MB
 _BYTE_ORDER: Final = {DIALECT: "C", "sqlite": "BINARY"}
 
@@ -91,7 +92,7 @@ def copy_rows(source: Connection, target: Connection) -> None:
 
     """
     for table in COPIED:
-        # A row of an answer brings one to the newest part, whose own rows follow.
+        # The table of the answers of earlier versions takes no rows otherwise.
         with unprotected(target, table.name) if table is answers else nullcontext():
             for block in _blocks(source, table):
                 target.execute(insert(table), [dict(row._mapping) for row in block])  # noqa: SLF001 -- SQLAlchemy's own public name

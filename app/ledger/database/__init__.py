@@ -6,7 +6,9 @@ No other folder uses SQLAlchemy's dialects (its parts for one kind of database).
 * ``database.py`` chooses the kind of database by its address, and has the interface of both kinds.
 * ``sqlite.py`` and ``postgresql.py`` implement the parts in which the two kinds differ.
 * ``open_database.py`` opens or creates a database, and migrates its tables to the newest version.
-* ``statements.py`` reads entries, answers and private values, a limited number of rows at a time.
+* ``statements.py`` reads entries and private values, a limited number of rows at a time.
+* ``recorded_answers.py`` has the form of a recorded answer in memory.
+* ``answer_tables.py`` reads recorded answers, a limited number at a time.
 * ``key_lookups.py`` finds recorded idempotency keys (of repeated requests) by their digests;
   answers are found by ``app/ledger/answer_index/``.
 * ``driver.py`` sends the frequent statements directly to the database's driver, keeps the writer's

@@ -19,13 +19,13 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, SQLAlchemy
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
     from types import TracebackType
 
-    from sqlalchemy import Connection, Dialect, Engine
+    from sqlalchemy import Connection, Engine
 
-Value: TypeAlias = bytes | str | int | None
+Value: TypeAlias = bytes | bytearray | str | int | None
 Row: TypeAlias = tuple[object, ...]
 
 
@@ -56,7 +56,7 @@ def insert_rows(
     text: str,
     rows: Sequence[tuple[Value, ...]],
     *,
-    types: Callable[[Dialect], tuple[str, ...]] | None = None,
+    types: Sequence[str] | None = None,
 ) -> None:
     """Insert rows into a table; a failure raises SQLAlchemy's ``DBAPIError``.
 
@@ -64,17 +64,19 @@ def insert_rows(
         connection: a connection inside a transaction.
         text: an ``INSERT`` statement for one row.
         rows: the values for the question marks, for each row.
-        types: a function that returns PostgreSQL's names of the values' types, for inserts of many
-            rows: PostgreSQL then gets all rows in one message, in a quarter of the processor's
-            time; None otherwise.
+        types: PostgreSQL's names of the values' types, for inserts of many rows: PostgreSQL then
+            gets all rows in one message, in a quarter of the processor's time; None otherwise.
 
     """
+    if len(rows) == 1:
+        fetch_all(connection, text, rows[0])
+        return
     dialect = connection.dialect
     try:
         cursor = connection.connection.cursor()
         if types is not None and dialect.paramstyle != "qmark":
             with cursor.copy(_copying(text)) as copy:
-                copy.set_types(types(dialect))
+                copy.set_types(types)
                 for row in rows:
                     copy.write_row(row)
             return

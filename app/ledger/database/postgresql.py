@@ -469,19 +469,26 @@ def _connected(engine: Engine, *, place: str) -> Connection:
         raise ConfigurationError(URL_KEY, f"cannot open {place}: {reason}") from None
 
 
-_NUMBERED: Final = {"entries": "sequence", "answers": "query_id"}
+_NUMBERED: Final = {"entries": "sequence"}
 _COUNTS: Final = "key_counts"
+_REFUSED: Final = {
+    "answers": "INSERT OR DELETE OR UPDATE OR TRUNCATE",
+    _COUNTS: "DELETE OR TRUNCATE",
+}
+"""What the triggers of a table refuse, if not every change but a new row."""
+
 _ONLY_GROW: Final = (
     " BEGIN IF NEW.release_number <> OLD.release_number OR NEW.name <> OLD.name "
     "OR NEW.answered < OLD.answered OR NEW.unstable < OLD.unstable THEN "
     "RAISE EXCEPTION 'key_counts: counts only grow' USING ERRCODE = '23000'; "
     "END IF; RETURN NEW; END "
 )
-_NEWEST: Final = (
-    " BEGIN IF NEW.qualifier IS NULL THEN RAISE EXCEPTION 'answers: a new answer has a qualifier' "
-    "USING ERRCODE = '23000'; END IF; "
-    "INSERT INTO newest_answers (release_number, vector_digest, query_id) "
-    "VALUES (NEW.release_number, NEW.vector_digest, NEW.query_id); RETURN NULL; END "
+_GROUPS_FOLLOW: Final = (
+    " BEGIN IF NEW.first_query_id <> 1 + COALESCE((SELECT MAX(last_query_id) FROM answer_groups "
+    "WHERE release_number = NEW.release_number), (SELECT MAX(query_id) FROM answers "
+    "WHERE release_number = NEW.release_number), 0) THEN "
+    "RAISE EXCEPTION 'answer_groups: numbers follow without gaps' USING ERRCODE = '23000'; "
+    "END IF; RETURN NEW; END "
 )
 _FORGET: Final = (
     " BEGIN IF EXISTS (SELECT 1 FROM unnest(gone) AS name WHERE "
@@ -588,13 +595,14 @@ def _protections() -> dict[str, tuple[str, str, str]]:
         f"BEFORE UPDATE ON {_COUNTS} FOR EACH ROW EXECUTE FUNCTION conclave_{_COUNTS}_only_grow()"
     )
     expected = {f"{_COUNTS}_only_grow": (_COUNTS, grow, _ONLY_GROW)}
-    newest = "AFTER INSERT ON answers FOR EACH ROW EXECUTE FUNCTION conclave_answers_are_newest()"
-    expected["answers_are_newest"] = ("answers", newest, _NEWEST)
+    name = "answer_groups_follow_without_gaps"
+    clause = f"BEFORE INSERT ON answer_groups FOR EACH ROW EXECUTE FUNCTION conclave_{name}()"
+    expected[name] = ("answer_groups", clause, _GROUPS_FOLLOW)
     name = newest_answers.name
     changed = f"BEFORE UPDATE OR TRUNCATE ON {name} FOR EACH STATEMENT"
     expected[f"{name}_refuse_change"] = (name, f"{changed} EXECUTE FUNCTION {_REFUSE}()", refuse)
     for table in (*INSERT_ONLY, _COUNTS):
-        verbs = "DELETE OR TRUNCATE" if table == _COUNTS else "DELETE OR UPDATE OR TRUNCATE"
+        verbs = _REFUSED.get(table, "DELETE OR UPDATE OR TRUNCATE")
         event = f"BEFORE {verbs} ON {table} FOR EACH STATEMENT"
         clause = f"{event} EXECUTE FUNCTION {_REFUSE}()"
         expected[f"{table}_refuse_change"] = (table, clause, refuse)

@@ -284,7 +284,7 @@ _CREATE_REVISION_TABLE: Final = (
     f"CREATE TABLE IF NOT EXISTS {REVISION_TABLE} ( version_num VARCHAR(32) NOT NULL, "
     f"CONSTRAINT {REVISION_TABLE}_pkc PRIMARY KEY (version_num) )"
 )
-_NUMBERED: Final = {"entries": "sequence", "answers": "query_id"}
+_NUMBERED: Final = {"entries": "sequence"}
 _KEYED: Final = {
     "idempotency_keys": ("release_number", "key_digest"),
     "private_state": ("release_number", "name"),
@@ -292,6 +292,7 @@ _KEYED: Final = {
     "checkpoints": ("release_number", "sequence"),
     "key_counts": ("release_number", "name"),
     "newest_answers": ("release_number", "vector_digest"),
+    "answer_groups": ("rowid",),
 }
 
 _ONLY_GROW: Final = (
@@ -300,14 +301,12 @@ _ONLY_GROW: Final = (
     "OR NEW.answered < OLD.answered OR NEW.unstable < OLD.unstable "
     "BEGIN SELECT RAISE(ABORT, 'key_counts: counts only grow'); END"
 )
-_QUALIFIED: Final = (
-    "CREATE TRIGGER answers_are_qualified AFTER INSERT ON answers WHEN NEW.qualifier IS NULL "
-    "BEGIN SELECT RAISE(ABORT, 'answers: a new answer has a qualifier'); END"
-)
-_NEWEST: Final = (
-    "CREATE TRIGGER answers_are_newest AFTER INSERT ON answers "
-    "BEGIN INSERT INTO newest_answers (release_number, vector_digest, query_id) "
-    "VALUES (NEW.release_number, NEW.vector_digest, NEW.query_id); END"
+_GROUPS_FOLLOW: Final = (
+    "CREATE TRIGGER answer_groups_follow_without_gaps BEFORE INSERT ON answer_groups "
+    "WHEN NEW.first_query_id <> 1 + COALESCE((SELECT MAX(last_query_id) FROM answer_groups "
+    "WHERE release_number = NEW.release_number), (SELECT MAX(query_id) FROM answers "
+    "WHERE release_number = NEW.release_number), 0) "
+    "BEGIN SELECT RAISE(ABORT, 'answer_groups: numbers follow without gaps'); END"
 )
 _INDEXES: Final = {
     ANSWERS_INDEX: ("answers", "(vector_digest, release_number) WHERE qualifier IS NULL"),
@@ -351,9 +350,10 @@ def _protections() -> dict[str, tuple[str, str]]:
     """Return every trigger by its name: its table and its text."""
     expected = {
         "key_counts_only_grow": ("key_counts", _ONLY_GROW),
-        "answers_are_qualified": ("answers", _QUALIFIED),
-        "answers_are_newest": ("answers", _NEWEST),
+        "answer_groups_follow_without_gaps": ("answer_groups", _GROUPS_FOLLOW),
     }
+    name = "answers_refuse_insert"
+    expected[name] = ("answers", _refusing(name, "INSERT ON answers", "answers", "added"))
     name = "newest_answers_refuse_update"
     event = "UPDATE ON newest_answers"
     expected[name] = ("newest_answers", _refusing(name, event, "newest_answers", "changed"))

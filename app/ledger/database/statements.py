@@ -7,23 +7,19 @@ to one release, which the caller names by its number.
 Private values (secrets, models, noise) are stored in the database, and ledger entries contain their
 keyed hashes.
 
-A stability test decides, with noise, whether the models agree clearly enough for a stable answer.
-Releases with scores stop after a number of failed tests, the cutoff.
-
 A client may send an idempotency key with a query, so that a repeated request is recognised.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-import msgspec
-from sqlalchemy import bindparam, func, select, text
+from sqlalchemy import bindparam, select, text
 
 from app.ledger.database.driver import fetch_all
+from app.ledger.database.recorded_answers import checked_bytes
 from app.ledger.database.tables import (
-    answers,
     checkpoints,
     database_secret,
     entries,
@@ -42,59 +38,6 @@ PlaceT = TypeVar("PlaceT")
 
 PAGE_ROWS: Final = 5000
 """Rows of one read."""
-_NUMBER_OR_NOTHING: Final = frozenset({int, type(None)})
-_Number: TypeAlias = int | None
-_Values: TypeAlias = tuple[int, _Number, int, _Number, _Number, _Number, _Number]
-
-
-class RecordedAnswer(msgspec.Struct, frozen=True, gc=False):
-    """A recorded answer, which is repeated for the same vector.
-
-    A score is recorded as a bin of one of two histograms of the models' scores; the edges of the
-    shifted histogram lie half a bin lower. Each failed stability test of an answer uses one unit of
-    the cutoff.
-
-    Attributes:
-        query_id: the number of the answer, counted from 1 without gaps.
-        label: the class index of the label; None for no label.
-        stable: whether the answer was stable.
-        precision: the number of bins of the score that was asked for; None if a label was asked
-            for.
-        bin_index: the index of the score's bin; None for an unstable answer, or if a label was
-            asked for.
-        bin_shifted: whether the bin belongs to the shifted histogram; None if a label was asked
-            for.
-        units: the number of units of the cutoff that the answer used; None if a label was asked
-            for.
-
-    """
-
-    query_id: int
-    label: int | None
-    stable: bool
-    precision: int | None = None
-    bin_index: int | None = None
-    bin_shifted: bool | None = None
-    units: int | None = None
-
-
-class AnswerRow(NamedTuple):
-    """A row of the answers table for a new answer.
-
-    Attributes:
-        vector_digest: the keyed digest of the vector, or of its cell, 32 bytes.
-        vector: the canonical bytes of the vector as the client posted it, or of its public cell if
-            each cell is decided once.
-        answer: the recorded answer.
-        qualifier: bytes that also identify the query, for example the set of voting generations;
-            empty if there are none.
-
-    """
-
-    vector_digest: bytes
-    vector: bytes
-    answer: RecordedAnswer
-    qualifier: bytes = b""
 
 
 class KeyRow(NamedTuple):
@@ -147,24 +90,6 @@ _ENTRIES = {
 _ENTRY_HASH = select(entries.c.hash).where(
     of_release(entries), entries.c.sequence == bindparam("at")
 )
-_ANSWERS = (
-    select(
-        answers.c.sequence,
-        answers.c.vector_digest,
-        answers.c.vector,
-        answers.c.qualifier,
-        *(answers.c[name] for name in RecordedAnswer.__struct_fields__),
-    )
-    .where(of_release(answers), answers.c.query_id > bindparam("after"))
-    .order_by(answers.c.query_id)
-    .limit(bindparam("count"))
-)
-_ANSWER_COUNT = (
-    select(func.count())
-    .select_from(answers)
-    .where(of_release(answers), answers.c.query_id > bindparam("after"))
-)
-_LAST_ANSWER = select(func.max(answers.c.query_id)).where(of_release(answers))
 _CHECKPOINTS = (
     select(checkpoints.c.sequence, checkpoints.c.body, checkpoints.c.mark)
     .where(of_release(checkpoints), checkpoints.c.sequence > bindparam("after"))
@@ -260,41 +185,6 @@ def each_entry(connection: Connection, release_number: int, after: Head) -> Iter
     return every(read, after, lambda entry: entry.head)
 
 
-def read_answers(
-    connection: Connection, release_number: int, after: int
-) -> list[tuple[int, AnswerRow]]:
-    """Return a page of the answers after number ``after``, each with its entry's number."""
-    at = {"release": release_number, "after": after, "count": PAGE_ROWS}
-    return [
-        (
-            sequence,
-            AnswerRow(
-                checked_bytes(digest),
-                checked_bytes(vector),
-                checked_answer(values),
-                b"" if qualifier is None else checked_bytes(qualifier),
-            ),
-        )
-        for sequence, digest, vector, qualifier, *values in connection.execute(_ANSWERS, at)
-    ]
-
-
-def each_answer(
-    connection: Connection, release_number: int, after: int
-) -> Iterator[tuple[int, AnswerRow]]:
-    """Yield every answer after number ``after``, in order, each with its entry's number."""
-    read = partial(read_answers, connection, release_number)
-    return every(read, after, lambda row: row[1].answer.query_id)
-
-
-def read_answer_count(connection: Connection, release_number: int, after: int) -> tuple[int, int]:
-    """Return how many answers follow number ``after``, and the number of the last one (or 0)."""
-    at = {"release": release_number, "after": after}
-    count = connection.execute(_ANSWER_COUNT, at).scalar_one()
-    last = connection.execute(_LAST_ANSWER, {"release": release_number}).scalar()
-    return count, last or 0
-
-
 def read_checkpoints(
     connection: Connection, release_number: int, after: int
 ) -> list[CheckpointRow]:
@@ -341,21 +231,6 @@ def read_database_secret(connection: Connection) -> bytes | None:
     return None if row is None else checked_bytes(row.secret)
 
 
-def checked_answer(values: Sequence[object]) -> RecordedAnswer:
-    """Return a stored answer after checking its types, which SQLite does not enforce.
-
-    Raises:
-        TypeError: a value does not have the type of an answer's value.
-
-    """
-    query_id, label, stable, precision, bin_index, shifted, units = cast("_Values", values)
-    numbers = (query_id, label, precision, bin_index, units)
-    if not _NUMBER_OR_NOTHING.issuperset(map(type, numbers)):
-        raise TypeError("a label, a precision, a bin and its units are whole numbers")
-    truth = None if shifted is None else bool(shifted)
-    return RecordedAnswer(query_id, label, bool(stable), precision, bin_index, truth, units)
-
-
 def _checkpoint(sequence: int, body: object, mark: object) -> CheckpointRow:
     if not isinstance(body, str) or not isinstance(mark, str):
         raise TypeError("a checkpoint is made of text")
@@ -372,15 +247,3 @@ def checked_key(row: Iterable[object]) -> KeyRow:
     key_digest, vector_digest, mark = row
     bound = None if mark is None else checked_bytes(mark)
     return KeyRow(checked_bytes(key_digest), checked_bytes(vector_digest), bound)
-
-
-def checked_bytes(value: object) -> bytes:
-    """Return stored bytes after checking their type.
-
-    Raises:
-        TypeError: the value does not consist of bytes.
-
-    """
-    if not isinstance(value, bytes):
-        raise TypeError("a digest, a vector or a body is made of bytes")
-    return value

@@ -28,7 +28,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = "0009"
+REVISION: Final = "0010"
 """The newest revision in ``migrations/``."""
 
 INDEX_REVISION: Final = "0007"
@@ -37,6 +37,7 @@ INDEX_REVISION: Final = "0007"
 INSERT_ONLY: Final = (
     "entries",
     "answers",
+    "answer_groups",
     "idempotency_keys",
     "private_state",
     "database_secret",
@@ -72,6 +73,7 @@ entries = Table(
     sqlite_with_rowid=False,
 )
 
+# Answers of before revision 0010, which takes no further rows.
 answers = Table(
     "answers",
     metadata,
@@ -107,6 +109,27 @@ answers = Table(
     ),
     sqlite_with_rowid=False,
 )
+
+# A row has up to 64 answers of one entry, with consecutive numbers.
+answer_groups = Table(
+    "answer_groups",
+    metadata,
+    Column("release_number", SmallInteger, nullable=False),
+    Column("last_query_id", BigInteger, nullable=False),
+    Column("first_query_id", BigInteger, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("release_number", "last_query_id", name="answer_groups_key"),
+    ForeignKeyConstraint(
+        ["release_number", "sequence"],
+        ["entries.release_number", "entries.sequence"],
+        name="answer_groups_have_an_entry",
+    ),
+    CheckConstraint(
+        "last_query_id - first_query_id BETWEEN 0 AND 63", name="answer_groups_have_1_to_64_answers"
+    ),
+)
+answer_groups.add_is_dependent_on(answers)  # whose numbers the first group follows
 
 idempotency_keys = Table(
     "idempotency_keys",

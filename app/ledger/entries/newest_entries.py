@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.errors import LedgerCorruptError
-from app.ledger.database.statements import each_answer, each_entry, read_answer_count, read_head
+from app.ledger.database.answer_tables import each_answer, read_answer_count
+from app.ledger.database.statements import each_entry, read_head
 from app.ledger.entries.fold import fold
 
 if TYPE_CHECKING:

@@ -12,15 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import bindparam, select
 
 from app.errors import ConfigurationError, HeadFileError
+from app.ledger.database.answer_tables import read_answer_count
 from app.ledger.database.database import is_shared
 from app.ledger.database.driver import database_errors
 from app.ledger.database.sqlite import database_path
-from app.ledger.database.statements import (
-    of_release,
-    read_answer_count,
-    read_entry_hash,
-    read_head,
-)
+from app.ledger.database.statements import of_release, read_entry_hash, read_head
 from app.ledger.database.tables import entries
 from app.ledger.entries.chain import FIRST_RELEASE
 from app.ledger.head.head_file import HeadKeeper

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from app.data.schema import Schema
     from app.learning.student import Student
-    from app.ledger.database.statements import AnswerRow
+    from app.ledger.database.recorded_answers import AnswerRow
     from app.ledger.ledger import Transaction
     from app.privacy.voting.knowledge_transfer import TrainingSet
     from app.release.release import Release

@@ -7,8 +7,12 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from tests.builders.ledger.single_answers import READ, SingleAnswer, gathered, parted
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from psycopg import Connection
 
     from tests.builders.ledger.postgresql_server import PostgresqlServer
 
@@ -33,14 +37,17 @@ class Databases:
         return self._address[path]
 
     def tamper(self, path: Path, *statements: str) -> None:
-        """Change a database behind the ledger's back, where no trigger refuses it."""
+        """Change a database behind the ledger's back, where no trigger refuses it.
+
+        A statement about ``answers`` is of the answers of all groups, as rows of their own.
+        """
         if self.server is None:
             _tamper_with_file(path, statements)
             return
         with self.server.connect(self.url_of(path)) as connection:
             connection.execute("SET session_replication_role = replica")
             for statement in statements:
-                connection.execute(_in_postgresql(statement).encode())
+                _run_in_postgresql(connection, _in_postgresql(statement))
 
     def end(self) -> None:
         """Drop what was created in PostgreSQL; a test's folder goes with pytest."""
@@ -57,13 +64,51 @@ def _in_postgresql(statement: str) -> str:
     return re.sub(r"zeroblob\((\d+)\)", r"decode(repeat('00', \1), 'hex')", statement)
 
 
+SINGLE = "single_answers"
+_ANSWERS = re.compile(r"(?<=\b(?:FROM|INTO) )answers\b|(?<=\bUPDATE )answers\b")
+_INSERT_SINGLE = f"INSERT INTO {SINGLE} VALUES ({', '.join('?' * len(SingleAnswer._fields))})"  # noqa: S608 -- a name of ours
+_INSERT_GROUP = "INSERT INTO answer_groups VALUES (?, ?, ?, ?, ?)"
+
+
+def _run_in_file(connection: sqlite3.Connection, statement: str) -> None:
+    """Run a statement; where it is of answers, on those of the groups."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if "answer_groups" not in tables or not _ANSWERS.search(statement):
+        connection.execute(statement)
+        return
+    connection.execute(f"CREATE TABLE {SINGLE} AS SELECT * FROM answers LIMIT 0")  # noqa: S608 -- as above
+    connection.executemany(_INSERT_SINGLE, parted(connection.execute(READ)))
+    connection.execute(_ANSWERS.sub(SINGLE, statement))
+    changed = [SingleAnswer(*row) for row in connection.execute(f"SELECT * FROM {SINGLE}")]  # noqa: S608 -- as above
+    connection.execute("DELETE FROM answer_groups")
+    connection.executemany(_INSERT_GROUP, gathered(changed))
+    connection.execute(f"DROP TABLE {SINGLE}")
+
+
+def _run_in_postgresql(connection: Connection, statement: str) -> None:
+    """Run a statement; where it is of answers, on those of the groups."""
+    if not _ANSWERS.search(statement):
+        connection.execute(statement.encode())
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TEMPORARY TABLE {SINGLE} (LIKE answers)".encode())
+        single = [*parted(cursor.execute(READ).fetchall())]
+        cursor.executemany(_INSERT_SINGLE.replace("?", "%s").encode(), single)
+        cursor.execute(_ANSWERS.sub(SINGLE, statement).encode())
+        rows = cursor.execute(f"SELECT * FROM {SINGLE}".encode()).fetchall()  # noqa: S608 -- as above
+        changed = [SingleAnswer(*row) for row in rows]
+        cursor.execute("DELETE FROM answer_groups")
+        cursor.executemany(_INSERT_GROUP.replace("?", "%s").encode(), gathered(changed))
+        cursor.execute(f"DROP TABLE {SINGLE}".encode())
+
+
 def _tamper_with_file(path: Path, statements: tuple[str, ...]) -> None:
     with closing(sqlite3.connect(path)) as connection:
         triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
         for name, _ in (found := triggers.fetchall()):
             connection.execute(f"DROP TRIGGER {name}")
         for statement in statements:
-            connection.execute(statement)
+            _run_in_file(connection, statement)
         for _, statement in found:
             connection.execute(statement)
         connection.commit()

@@ -26,6 +26,7 @@ from app.ledger.database.open_database import MIGRATIONS
 from app.ledger.database.sqlite import create_owner_only, writing_engine
 from app.ledger.entries import checkpoint
 from tests.builders.ledger.releases import (
+    answer,
     create,
     middle_of_life,
     open_release,
@@ -33,6 +34,7 @@ from tests.builders.ledger.releases import (
     record,
     scored,
 )
+from tests.builders.ledger.single_answers import READ, parted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
 LIFE_OF_SCORES = {"answers.output": '"score"'}
 HISTORIES = Path(__file__).with_name("histories")
-FOLLOWS = "newest_answers"  # which a trigger fills with the answers
+FOLLOWS = "newest_answers"  # which triggers of earlier revisions fill with the answers
 OWN_TABLES = ("sqlite_master", "alembic_version")
 
 
@@ -88,8 +90,19 @@ def copy_down(source: Path, target: Path, revision: str) -> None:
             if table == FOLLOWS:
                 continue
             names = ", ".join(columns)
+            if table == "answers" and "answer_groups" not in tables_of(connection):
+                _part_answers(connection, columns)
+                continue
             connection.execute(f"INSERT INTO main.{table} SELECT {names} FROM whole.{table}")  # noqa: S608 -- names of ours
         connection.commit()
+
+
+def _part_answers(connection: sqlite3.Connection, columns: list[str]) -> None:
+    """Insert the answers of groups, as far as the columns go, a row each."""
+    marks = ", ".join(f":{name}" for name in columns)
+    groups = connection.execute(READ.replace("answer_groups", "whole.answer_groups"))
+    rows = [row._asdict() for row in parted(groups)]
+    connection.executemany(f"INSERT INTO answers ({', '.join(columns)}) VALUES ({marks})", rows)  # noqa: S608 -- names of ours
 
 
 def tables_of(connection: sqlite3.Connection) -> dict[str, list[str]]:
@@ -147,6 +160,16 @@ def with_key_counts(path: Path) -> Ledger:
     return ledger
 
 
+def going_on(path: Path) -> Ledger:
+    """Write a ledger whose first answers have a row each, and the later ones are in groups."""
+    write_old_ledger(path, "0009")
+    ledger = create(path)
+    for count in (3, 2):
+        first = ledger.read_state().answered + 1
+        record(ledger, [answer(ledger, number) for number in range(first, first + count)])
+    return ledger
+
+
 LIVES = {
     "0001": middle_of_life,
     "0002": published,
@@ -156,6 +179,7 @@ LIVES = {
     "0006": with_key_counts,
     "0007": with_key_counts,
     "0008": with_key_counts,
+    "0009": with_key_counts,
 }
 
 

@@ -200,7 +200,7 @@ def test_a_damaged_answer_stops_the_release(small_release: SmallRelease) -> None
         async with serving(small_release, [STABLE, HIT, HIT], stopped=stopped) as service:
             await service.answer_many([ask(9), ask(-9), ask(4)])
             forget(service)
-            tamper(small_release.folder / "conclave.db", "UPDATE answers SET label = 'x'")
+            tamper(small_release.folder / "conclave.db", "UPDATE answer_groups SET body = 'x'")
             for _ in range(2):
                 with pytest.raises(LedgerCorruptError):
                     await service.answer_many([ask(9)])

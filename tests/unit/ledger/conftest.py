@@ -22,6 +22,7 @@ IN_EVERY_DATABASE = {
     for name in (
         "checkpoint",
         "closing",
+        "grouped_answers",
         "key_counts",
         "kept_keys",
         "recorded_keys",

@@ -218,9 +218,9 @@ def test_altered_private_state_is_not_handed_out(
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE answers SET vector = 'text' WHERE query_id = 2",
-        "UPDATE answers SET vector_digest = 'text' WHERE query_id = 2",
-        "UPDATE answers SET label = 'text' WHERE query_id = 2",
+        "UPDATE answer_groups SET body = 'text' WHERE last_query_id = 3",
+        "UPDATE answer_groups SET first_query_id = 'text' WHERE last_query_id = 3",
+        "UPDATE answer_groups SET sequence = 'text' WHERE last_query_id = 3",
     ],
 )
 @pytest.mark.sqlite_only(reason="PostgreSQL keeps to the types of its columns")

@@ -18,7 +18,7 @@ from app.ledger.copies.copies import back_up, retire
 from app.ledger.copies.copy_target import BLOCK_ROWS, COPIED, row_digests
 from app.ledger.database.database import ledger_database
 from app.ledger.database.open_database import reading
-from app.ledger.database.tables import answers
+from app.ledger.database.tables import answer_groups
 from app.ledger.entries.fold import DELTA_KEY, EPSILON_KEY
 from app.ledger.ledger import Ledger, open_ledger
 from app.ledger.move_database import Moved, MoveStep
@@ -26,6 +26,7 @@ from app.ledger.server_lock import take_server_lock
 from app.ledger.verification import verify
 from app.noise.system import SystemNoise
 from tests.builders.ledger.databases import KINDS, POSTGRESQL, SQLITE
+from tests.builders.ledger.old_ledgers import going_on
 from tests.builders.ledger.places import EITHER, Places, StoppedError, answers_afresh, go, opened
 from tests.builders.ledger.releases import answer, create, middle_of_life, open_release, record
 from tests.builders.ledger.whole_lives import LIVES
@@ -58,7 +59,7 @@ def rows(url: str) -> dict[str, list[tuple[object, ...]]]:
         }
 
 
-@pytest.mark.parametrize("life", LIVES.values(), ids=LIVES.keys())
+@pytest.mark.parametrize("life", [*LIVES.values(), going_on], ids=[*LIVES, "earlier"])
 @EVERYWHERE
 def test_everything_goes_on_elsewhere(
     places: Places, here: str, there: str, life: Callable[[Path], Ledger]
@@ -213,8 +214,12 @@ def test_a_retirement_that_is_forgotten_is_seen(
     assert answers_afresh(target)
 
 
-def test_blocks_are_bounded_and_in_order(places: Places) -> None:
+GROUPS = 30
+
+
+def test_blocks_are_bounded_and_in_order(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many rows there are, one block is held, and both kinds give the same digests."""
+    monkeypatch.setitem(copy_target._LARGE_ROWS, "answer_groups", GROUPS)
     path = places.folder / "long.db"
     ledger = create(path)
     open_release(ledger, queries=None)
@@ -227,8 +232,11 @@ def test_blocks_are_bounded_and_in_order(places: Places) -> None:
     for url in (source, target):
         with reading(ledger_database(url)) as connection:
             digests.append(row_digests(connection))
-            blocks = [len(block) for block in copy_target._blocks(connection, answers)]
-            assert blocks == [BLOCK_ROWS] * 2
+            blocks = [len(block) for block in copy_target._blocks(connection, answer_groups)]
+            *full, last = blocks
+            assert set(full) == {GROUPS}
+            assert 0 < last <= GROUPS
+            assert len(blocks) > 2
     differing = {name for name, digest in digests[0].items() if digest != digests[1][name]}
     assert differing == {"entries"}
 

@@ -132,8 +132,8 @@ def test_a_copy_of_what_was_left_is_not_taken_for_what_goes_on(places: Places) -
 
 def _loses_an_answer(source: Connection, target: Connection) -> None:
     copy_rows(source, target)
-    with unprotected(target, "answers"):
-        target.exec_driver_sql("DELETE FROM answers WHERE query_id = 9")
+    with unprotected(target, "answer_groups"):
+        target.exec_driver_sql("DELETE FROM answer_groups WHERE last_query_id = 9")
 
 
 def _alters_a_key(source: Connection, target: Connection) -> None:

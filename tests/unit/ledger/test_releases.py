@@ -249,7 +249,7 @@ def test_what_is_altered_in_one_release_does_not_touch_the_other(
                 f"INSERT INTO answers (release_number, {ANSWER_COLUMNS}) "
                 f"SELECT 5, {ANSWER_COLUMNS} FROM answers WHERE release_number = 1"
             ),
-            "the table answers has a row of release 5, which is not there",
+            "the table answer_groups has a row of release 5, which is not there",
         ),
     ],
 )

@@ -27,8 +27,9 @@ from app.ledger.entries.chain import entry_hash
 from app.ledger.entries.entry_kinds import EVENT_TYPES
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
+from tests.builders.ledger.old_ledgers import going_on
 from tests.builders.ledger.releases import url_of
-from tests.builders.ledger.whole_lives import LIVES
+from tests.builders.ledger.whole_lives import LIVES as WHOLE_LIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from app.ledger.ledger import Ledger
 
+LIVES = {**WHOLE_LIVES, "earlier": going_on}
 REVISION = ("alembic_version", "version_num")
 COLUMNS = [
     *(
@@ -59,12 +61,14 @@ class Life:
     """A ledger in a file without its triggers, whose copies are tampered with.
 
     Attributes:
+        name: of the life.
         path: of the file.
         triggers: the statements that make them.
         entry_count: of its entries.
 
     """
 
+    name: str
     path: Path
     triggers: tuple[str, ...]
     entry_count: int
@@ -132,7 +136,7 @@ def life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         connection.execute(f"DROP TRIGGER {name}")
     connection.commit()
     connection.close()
-    return Life(path, tuple(triggers.values()), count)
+    return Life(request.param, path, tuple(triggers.values()), count)
 
 
 def flips(value: object) -> Iterator[object]:
@@ -199,7 +203,11 @@ def test_one_flipped_bit_is_named(life: Life, table: str, column: str) -> None:
 @pytest.mark.parametrize("bit", [1, 2, 4, 7, 14])
 def test_a_flag_that_is_no_flag_is_named(life: Life, bit: int) -> None:
     """A flag that still reads as true, and is not what was written, is told by its column."""
-    (row, *_) = [each for each in life.rows("answers") if each["stable"] == 1]
+    rows = [each for each in life.rows("answers") if each["stable"] == 1]
+    assert bool(rows) == (life.name == "earlier")
+    if not rows:  # its answers are in groups, whose bodies are tried above
+        return
+    row = rows[0]
     account = life.account(put(row, "answers", "stable", 1 ^ (1 << bit)))
     assert account == "the table answers has a value of a wrong type in the column stable"
 
@@ -274,6 +282,9 @@ def test_a_truncated_table_is_named(life: Life, table: str) -> None:
             f"DELETE FROM {table} WHERE ({', '.join(keys)}) = "
             f"(SELECT {', '.join(keys)} FROM {table} ORDER BY {order} LIMIT 1)"
         )
+    if table == "answers" and life.name != "earlier":  # none of a new ledger
+        assert not life.rows(table)
+        return
     for statement in (f"DELETE FROM {table}", newest):
         account = life.account(lambda at, run=statement: at.execute(run))  # type: ignore[misc]  # bound now
         if table in UNTOLD_TABLES:
@@ -322,7 +333,7 @@ def test_any_trigger_dropped_or_altered_is_named(life: Life, how: str) -> None:
             "weakened": [re.sub(r"SELECT RAISE\(.*\);|INSERT INTO .*\);", "SELECT 1;", statement)],
             "narrowed": [statement.replace(" BEGIN ", f" {joined} 0 BEGIN ")],
         }[how]
-        changed = Life(life.path, (*others, *altered), life.entry_count)
+        changed = Life(life.name, life.path, (*others, *altered), life.entry_count)
         account = changed.account(lambda _: None)
         assert account is not None, number
         assert account.endswith("or it was altered")

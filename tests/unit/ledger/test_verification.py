@@ -156,7 +156,7 @@ TAMPERED = {
         [
             (
                 "INSERT INTO answers "
-                "SELECT 1, 10, 9, x'00', x'00', 0, true, NULL, NULL, NULL, NULL, NULL"
+                "SELECT 1, 10, 9, zeroblob(32), x'00', 0, true, NULL, NULL, NULL, NULL, NULL"
             )
         ],
         "answer 10 is in the answers table, and the chain ends with answer 9",
@@ -185,7 +185,7 @@ TAMPERED = {
         "answer 2 in the answers table has a vector that does not give its digest",
     ),
     "a digest is changed": (
-        ["UPDATE answers SET vector_digest = x'00' WHERE query_id = 2"],
+        ["UPDATE answers SET vector_digest = zeroblob(32) WHERE query_id = 2"],
         "answer 2 in the answers table has another digest than entry 6 says",
     ),
     "the hidden half of a digest is changed": (

@@ -100,8 +100,8 @@ def test_a_restoring_that_is_not_whole_leaves_nothing(
 
     def lose(source: Connection, target: Connection) -> None:
         copy_rows(source, target)
-        with unprotected(target, "answers"):
-            target.execute(text("DELETE FROM answers WHERE query_id = 9"))
+        with unprotected(target, "answer_groups"):
+            target.execute(text("DELETE FROM answer_groups WHERE last_query_id = 9"))
 
     def refuse(source: Connection, _: Connection) -> None:
         source.execute(text("SELECT nothing FROM nowhere"))

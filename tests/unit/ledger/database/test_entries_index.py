@@ -19,10 +19,7 @@ from tests.builders.ledger.releases import create, middle_of_life, tamper, url_o
 BODY_BYTES = 80_000
 ENTRY_COUNT = 60
 ENTRY = "INSERT INTO entries VALUES (1, ?, 'AnswersReleased', 1, ?, ?)"
-ANSWER = (
-    "INSERT INTO answers (release_number, query_id, sequence, vector_digest, vector, stable, "
-    "qualifier) VALUES (1, 1, ?, randomblob(32), x'00', 1, x'')"
-)
+ANSWER = "INSERT INTO answer_groups VALUES (1, 1, 1, ?, x'00')"
 OTHER_ORDER = f"CREATE UNIQUE INDEX {ENTRIES_INDEX} ON entries (sequence, release_number)"
 NOT_UNIQUE = f"CREATE INDEX {ENTRIES_INDEX} ON entries (release_number, sequence)"
 

@@ -159,22 +159,47 @@ def test_a_server_that_owns_nothing_changes_nothing(
     "statement",
     [
         "INSERT INTO entries VALUES (1, 11, 'ReleaseHalted', 1, '{}', 'x')",
-        pytest.param(
-            "INSERT INTO answers SELECT release_number, 11, sequence, '\\x11', vector, label, "
-            "stable FROM answers WHERE query_id = 1",
-            id="answers",
-        ),
+        "INSERT INTO answer_groups VALUES (1, 11, 11, 6, '\\x11')",
+        "INSERT INTO answer_groups VALUES (1, 10, 9, 6, '\\x11')",
     ],
 )
 def test_numbers_follow_without_gaps(
     address: str, postgresql: PostgresqlServer, statement: str
 ) -> None:
-    """Neither an entry nor an answer is put beyond the next one."""
+    """Neither an entry nor an answer is put beyond the next one, or in the place of one."""
     with (
         postgresql.connect(address) as connection,
         pytest.raises(psycopg.Error, match="numbers follow without gaps"),
     ):
         connection.execute(statement.encode())
+
+
+def test_the_table_of_single_answers_takes_no_row(
+    address: str, postgresql: PostgresqlServer
+) -> None:
+    """New answers are in groups, and those of before are all there."""
+    statement = (
+        "INSERT INTO answers (release_number, query_id, sequence, vector_digest, vector, stable) "
+        "VALUES (1, 10, 6, '\\x11', '\\x11', true)"
+    )
+    with (
+        postgresql.connect(address) as connection,
+        pytest.raises(psycopg.Error, match=REFUSED),
+    ):
+        connection.execute(statement.encode())
+
+
+def test_bodies_of_groups_are_not_compressed(address: str, postgresql: PostgresqlServer) -> None:
+    """They are digests for the most part; and a group has 1 to 64 answers."""
+    storage = (
+        "SELECT attstorage FROM pg_attribute WHERE attname = 'body' AND attrelid = %s::regclass"
+    )
+    with postgresql.connect(address) as connection:
+        assert connection.execute(storage, ("answer_groups",)).fetchone() == ("e",)
+        for last in (9, 74):
+            statement = f"INSERT INTO answer_groups VALUES (1, {last}, 10, 6, '\\x11')"
+            with pytest.raises(psycopg.Error, match="answer_groups_have_1_to_64_answers"):
+                connection.execute(statement.encode())
 
 
 ANOTHER = (
@@ -193,6 +218,10 @@ REPLACED = (
         (
             "ALTER TABLE answers DISABLE TRIGGER answers_refuse_change",
             "answers has lost the trigger",
+        ),
+        (
+            "DROP TRIGGER answer_groups_follow_without_gaps ON answer_groups",
+            "answer_groups has lost the trigger",
         ),
         ("DROP TRIGGER entries_refuse_change ON entries", "entries has lost the trigger"),
         (REPLACED, "has lost the trigger"),
@@ -265,7 +294,7 @@ def test_a_transaction_that_was_refused_was_not_cut_off(
             "RAISE EXCEPTION 'no space left' USING ERRCODE = '53100'; END $$"
         )
         owner.execute(
-            "CREATE TRIGGER full_disk BEFORE INSERT ON answers EXECUTE FUNCTION full_disk()"
+            "CREATE TRIGGER full_disk BEFORE INSERT ON answer_groups EXECUTE FUNCTION full_disk()"
         )
     with pytest.raises(LedgerUnavailableError), ledger.transaction() as transaction:
         transaction.record_answers([answer(ledger, 10)])
