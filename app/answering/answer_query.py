@@ -424,8 +424,9 @@ class QueryAnswerer:
 
     def tell_committed(self) -> None:
         """Write log lines for the batches committed since the last call; callable on any thread."""
+        tell = log.bind().info  # once for all lines: the logger is bound anew at every use
         while self._untold:
-            log.info("answers_committed", **self._untold.popleft())
+            tell("answers_committed", **self._untold.popleft())
 
     def follow(self) -> bool:
         """Read ledger entries that other processes have committed; return whether there were any.
