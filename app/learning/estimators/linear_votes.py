@@ -16,6 +16,7 @@ Therefore the matrix product decides equal scores too, and the time of a batch d
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -102,6 +103,19 @@ class PackedLinear:
         together = np.concatenate([scaled, lowered[:, :, np.newaxis]], axis=2)
         # One matrix a score: columns of queries, the intercept last, by models.
         self._weights = np.ascontiguousarray(together.transpose(1, 2, 0))
+
+    def without(self, columns: NDArray[np.intp]) -> Self:
+        """Return the same models for queries whose values in some columns are zero.
+
+        Args:
+            columns: the indices of these columns, which the queries then leave out. No vote
+                changes, since each sum only loses zeros.
+
+        """
+        smaller = copy(self)
+        weights = np.delete(self._weights, columns, axis=1)
+        smaller._weights = np.ascontiguousarray(weights)  # noqa: SLF001 -- its own class's
+        return smaller
 
     def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the number of models that vote for each label, for every query of a batch.
