@@ -123,6 +123,7 @@ class Undelivered(NamedTuple):
         return self.transaction is None or self.transaction.was_cut_off
 
 
+NOTHING_UNDELIVERED: Final = Undelivered()
 log = structlog.get_logger("conclave.service")
 
 FAILED_AFTER_VOTE: Final = "an internal failure after votes were cast"
@@ -176,7 +177,7 @@ class QueryAnswerer:
         self._padding_seconds = padding_seconds
         self._has_voted = False  # in the batch that is under way, or was last
         self.key_counts: dict[str, KeyCount] = dict(release.ledger.key_counts())
-        self._undelivered = Undelivered()
+        self._undelivered = NOTHING_UNDELIVERED
         self._untold: deque[dict[str, int | str]] = deque()  # committed, and not logged yet
         self.observe = observe
         self._read_replays(release.ledger, answered_before=0, answered=release.state.answered)
@@ -240,7 +241,7 @@ class QueryAnswerer:
     ) -> Sequence[Decision]:
         self._has_voted = False
         with self.release.ledger.transaction() as transaction:
-            self._catch_up(transaction)
+            self._adopt_newer(transaction.state, transaction)
             replays = self._replay(transaction, queries)
             counts = self._key_counts(transaction, queries)
             private_values = self._vote(unknown_of(queries, replays, counts))
@@ -251,7 +252,7 @@ class QueryAnswerer:
             self.observe(Step.COMMIT, Edge.BEFORE)
             started = time.monotonic()
         self.commit_seconds.add(time.monotonic() - started)
-        self._undelivered = Undelivered()
+        self._undelivered = NOTHING_UNDELIVERED
         self.observe(Step.COMMIT, Edge.AFTER)
         self._adopt(transaction, batch)
         return decisions
@@ -259,9 +260,8 @@ class QueryAnswerer:
     def identify(self, queries: Queries) -> IdentifiedQueries:
         """Return the queries with the keyed hashes under which their answers are recorded."""
         digests, vectors, keys = self.release.digests, queries.vectors, queries.idempotency_keys
-        splits = self.release.decided_cells
-        usual = self.release.precision
-        precisions: list[int | None] = [None] * len(queries)
+        splits, usual = self.release.decided_cells, self.release.precision
+        precisions: list[int | None] = [None] * len(vectors)
         if usual is None:
             posted_digests = digests.of_vectors(vectors)
         else:
@@ -335,7 +335,7 @@ class QueryAnswerer:
         """Evaluate every model on every vector, or vector with a precision, without an answer."""
         self.observe(Step.VOTE, Edge.BEFORE)
         private_values = PrivateValues()
-        if unknown and self.phase is query_decision.Phase.ENSEMBLE:
+        if unknown and self.release.phase is query_decision.Phase.ENSEMBLE:
             started, self._has_voted = time.monotonic(), True
             values = encode_keys(self.release.schema, unknown.vectors)
             tallies = private_tallies(self.release.ensemble, values, unknown.precisions)
@@ -418,14 +418,15 @@ class QueryAnswerer:
                 "first_query_id": batch.fresh[0].recorded.query_id,
                 "last_query_id": batch.fresh[-1].recorded.query_id,
                 "entry_number": self.release.state.head.sequence,
-                "phase": self.phase.value,
+                "phase": str(self.release.phase),
             }
         )
 
     def tell_committed(self) -> None:
         """Write log lines for the batches committed since the last call; callable on any thread."""
+        tell = log.bind().info  # once for all lines: the logger is bound anew at every use
         while self._untold:
-            log.info("answers_committed", **self._untold.popleft())
+            tell("answers_committed", **self._untold.popleft())
 
     def follow(self) -> bool:
         """Read ledger entries that other processes have committed; return whether there were any.
@@ -441,11 +442,8 @@ class QueryAnswerer:
             self.key_counts.update(ledger.key_counts())
         return has_changed
 
-    def _catch_up(self, transaction: Transaction) -> None:
-        """Adopt the entries of another process, or of a commit of unknown outcome."""
-        self._adopt_newer(transaction.state, transaction)
-
     def _adopt_newer(self, state: LedgerState, records: Ledger | Transaction) -> bool:
+        """Adopt the entries of another process, or of a commit of unknown outcome."""
         known = self.release.state
         if state.head == known.head:
             return False

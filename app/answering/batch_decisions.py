@@ -51,8 +51,10 @@ if TYPE_CHECKING:
     from app.answering.asked_vectors import AskedVectors
     from app.answering.queries import Asker, IdentifiedQueries
     from app.noise.source import NoiseSource
+    from app.privacy.soft_labels.mechanism import PrivateBins
     from app.privacy.voting.query_decision import Parameters
     from app.privacy.voting.tallies import PrivateValues
+    from app.privacy.voting.votes import Tally
 
 ANSWERS_USED: Final = (
     "this key has had its {limit} fresh answers; nothing was charged, recorded vectors still "
@@ -275,22 +277,25 @@ class Batch:
     def _are_new(self, queries: IdentifiedQueries) -> bool:
         """Return whether nothing but the ensemble decides the first of these queries.
 
-        Not where votes were cast for fewer than all, since some vector has an answer or is
-        asked twice, or an answer was drawn before, or more than a vector decides.
+        Not where votes were cast for other queries than these, since some vector has an answer or
+        is asked twice, or an answer was drawn before, or more than a vector decides.
         """
-        if self.fresh or len(self._private_values) != len(queries) or queries.have_keys:
-            return False
         digests = queries.vector_digests
+        if self.fresh or self._private_values.digests != digests or queries.have_keys:
+            return False
         if len(set(digests)) < len(digests) or self._replays.has_any(digests):
             return False
         return not any(asker is not None and asker.is_limited for asker in set(queries.askers))
 
     def _answer_in_order(self, queries: IdentifiedQueries) -> Sequence[Fresh]:
-        """Answer new queries one by one, up to the ensemble's last answer."""
-        for place in range(len(queries)):
+        """Answer new queries one by one, up to the ensemble's last answer.
+
+        The votes are in the order of the queries.
+        """
+        for place, private_value in enumerate(self._private_values.in_order):
             if self.phase is not Phase.ENSEMBLE:
                 break
-            self._answer(queries, place)
+            self._answer(queries, place, private_value)
         return self.fresh
 
     def _answer_together(self, queries: IdentifiedQueries) -> Sequence[Fresh]:
@@ -357,7 +362,8 @@ class Batch:
             refusal = self._key_refusal(queries.askers[place])
             if refusal is not None:
                 return refusal
-            decision: Decision = self._answer(queries, place)
+            private_value = self._private_values[vector_digest]
+            decision: Decision = self._answer(queries, place, private_value)
         else:
             decision = source
             if self.phase is Phase.ENSEMBLE and self._wants(posted_digest):
@@ -388,9 +394,11 @@ class Batch:
         """Return what a key was given, in this batch too."""
         return self.key_counts.get(name) or self._counts_before.get(name, NOTHING)
 
-    def _answer(self, queries: IdentifiedQueries, place: int) -> Fresh:
+    def _answer(
+        self, queries: IdentifiedQueries, place: int, private_value: Tally | PrivateBins
+    ) -> Fresh:
+        """Answer a new query, given the counted votes on it."""
         vector_digest, before = queries.vector_digests[place], self.state
-        private_value = self._private_values[vector_digest]
         self.state, outcome = query_decision.step(
             self._parameters, before, private_value, self._noise
         )

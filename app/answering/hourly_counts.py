@@ -159,7 +159,10 @@ class Hourly:
 
     def add(self, kind: str, count: int, *, unstable: int = 0) -> None:
         """Add answers of one kind, some of them unstable, or refused requests to the counts."""
-        counts = self._counts.setdefault(int(self._clock()) // HOUR_SECONDS, Counter())
+        hour = int(self._clock()) // HOUR_SECONDS
+        counts = self._counts.get(hour)
+        if counts is None:
+            counts = self._counts[hour] = Counter()
         counts[kind] += count
         if unstable:
             counts["unstable"] += unstable

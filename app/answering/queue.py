@@ -79,7 +79,8 @@ class Waiting:
 
     def settle(self, decisions: Decisions) -> None:
         """Give the waiting caller a decision for each of its queries."""
-        self._give(Decided(decisions))
+        if not self.future.done():
+            self.future.set_result(Decided(decisions))
 
     def settle_up_to(self, deferred: int, decisions: Decisions) -> Waiting:
         """Give decisions up to the first query left to the classifier; return the other queries.
@@ -111,22 +112,23 @@ class Waiting:
 
 
 class Queue:
-    """The waiting queries in order of arrival; its length is the number of queries."""
+    """The waiting queries in order of arrival.
+
+    Attributes:
+        query_count: the number of queries.
+
+    """
 
     def __init__(self) -> None:
         """Start with no queries."""
         self._waiting: deque[Waiting] = deque()
-        self._query_count = 0
-
-    def __len__(self) -> int:
-        """Return the number of queries."""
-        return self._query_count
+        self.query_count = 0
 
     def extend(self, waiting: Iterable[Waiting]) -> None:
         """Append newly arrived queries to the queue."""
         for each in waiting:
             self._waiting.append(each)
-            self._query_count += len(each.queries)
+            self.query_count += len(each.queries)
 
     def take(self, count_max: int) -> list[Waiting]:
         """Remove queries from the queue for a batch of at most ``count_max``, in whole requests."""
@@ -135,14 +137,14 @@ class Queue:
         while self._waiting and (count := len(self._waiting[0].queries)) <= room:
             taken.append(self._waiting.popleft())
             room -= count
-        self._query_count -= count_max - room
+        self.query_count -= count_max - room
         return taken
 
 
 def parted(batch: Sequence[Waiting], decided: Sequence[Decision]) -> Iterable[Sequence[Decision]]:
     """Return the decisions of a batch, divided by caller."""
     if len(batch) == len(decided):  # of one query each
-        return ((decision,) for decision in decided)
+        return [(decision,) for decision in decided]
     ends = accumulate(map(len, batch))
     return (decided[end - len(each) : end] for each, end in zip(batch, ends, strict=True))
 

@@ -185,9 +185,9 @@ class ConclaveService:
             or None if only :meth:`answer_many` can decide the query.
 
         """
-        if self._are_classified(queries):
-            return self._classify(queries.vectors)[0]
         release, memory = self._release, self._answerer.replays
+        if release.classifier is not None and self._are_classified(queries):
+            return self._classify(queries.vectors)[0]
         if release.is_shared or release.phase is not Phase.ENSEMBLE:
             return None
         identified = self._answerer.identify(queries)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import structlog
 
@@ -172,7 +172,7 @@ class Writer:
         if self._stopped is not None:
             raise self._stopped
         # No more is asked of its future than what a recipient has.
-        waiting = Waiting(queries, cast("Pending", recipient))
+        waiting = Waiting(queries, recipient)  # type: ignore[arg-type]  # cast() is a call
         refusal = self._refusal(1)
         if refusal is None:
             self._take_in((waiting,))
@@ -181,7 +181,7 @@ class Writer:
 
     def _take_in(self, waiting: Sequence[Waiting]) -> None:
         self.answerer.observe(Step.ENQUEUE, Edge.BEFORE)
-        if self._must_switch():
+        if self.answerer.release.is_switching:
             for each in waiting:
                 self._park(each)
         else:
@@ -200,7 +200,7 @@ class Writer:
     @property
     def waiting_count(self) -> int:
         """The number of queued queries, including those that wait for a classifier."""
-        return len(self._queue) + self._parked_count
+        return self._queue.query_count + self._parked_count
 
     # -- one thing after another -------------------------------------------------
 
@@ -214,11 +214,11 @@ class Writer:
             self._do(tick, self._end_tick)
         elif self._has_heard and is_serving:
             self._begin_batch()
-        elif self._queue and self._stopped is None:
+        elif self._queue.query_count and self._stopped is None:
             self._begin_batch_in_time(self._loop)
-        elif is_serving and self._retry is None and self._must_switch():
+        elif is_serving and self._retry is None and self.answerer.release.is_switching:
             self._do(self.switch, self._end_switch)
-        elif is_serving and self._retry is None and self._must_open_statistics():
+        elif is_serving and self._retry is None and self.answerer.release.must_open_statistics:
             self._do(self.open_statistics, self._end_statistics)
         elif self._closing:
             self._ended.set()
@@ -231,13 +231,15 @@ class Writer:
         def done(result: object, error: BaseException | None) -> None:
             self._is_busy = False
             try:
-                then(cast("ResultT", result) if error is None else contained(error))
+                then(result if error is None else contained(error))  # type: ignore[arg-type]  # its
             finally:
                 self._go_on()
-                self._listen()
+                if self.forwarding is not None:
+                    self._listen()
 
         self._is_busy = True
-        self._hear_nothing()
+        if self.forwarding is not None:
+            self._hear_nothing()
         self._thread.give(function, done)
 
     def _begin_batch_in_time(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -250,7 +252,7 @@ class Writer:
         must_gather = forwarding is not None and forwarding.leads and not forwarding.is_complete
         if must_gather and not self._closing:
             self._gather(loop)
-        elif self._closing or self._arrivals.are_complete(len(self._queue)):
+        elif self._closing or self._arrivals.are_complete(self._queue.query_count):
             self._begin_batch()
         elif not self._is_looking:
             self._is_looking = True
@@ -263,8 +265,8 @@ class Writer:
         the queries that were read are put into the queue.
         """
         self._is_looking = False
-        if self._queue and not self._is_busy:
-            self._arrivals.note(len(self._queue))
+        if self._queue.query_count and not self._is_busy:
+            self._arrivals.note(self._queue.query_count)
         self._go_on()
 
     def _begin_batch(self) -> None:
@@ -273,16 +275,17 @@ class Writer:
         if len(batch) > 1:
             queries = queries.followed_by([waiting.queries for waiting in batch[1:]])
         self._has_heard = False
+        query_count = len(queries)
         if batch:
-            self.batch_queries.add(len(queries))
-        end = partial(self._end_batch, batch, len(queries))
+            self.batch_queries.add(query_count)
+        end = partial(self._end_batch, batch, query_count)
         decide = self.answerer if self.forwarding is None else self.forwarding
-        self._do(lambda: decide.answer_batch(queries), end)
+        self._do(partial(decide.answer_batch, queries), end)
 
     def _end_batch(
         self, batch: Sequence[Waiting], query_count: int, decided: Sequence[Decision] | Failure
     ) -> None:
-        self._arrivals.expect(len(self._queue) + query_count)
+        self._arrivals.expect(self._queue.query_count + query_count)
         if isinstance(decided, UnavailableError | IntegrityError):
             self._refuse(batch, decided)
             return
@@ -294,7 +297,7 @@ class Writer:
 
     def _give_out(self, batch: Sequence[Waiting], decided: Sequence[Decision]) -> None:
         """Give each caller the decisions of its queries."""
-        is_switching = self._must_switch()
+        is_switching = self.answerer.release.is_switching
         for waiting, own in zip(batch, parted(batch, decided), strict=True):
             deferred = first_deferred(own) if is_switching else None
             if deferred is None:
@@ -413,15 +416,12 @@ class Writer:
 
     def _take_over(self) -> None:
         """Go on from what others have committed: a switch that is due, or one that is done."""
-        if not self._must_switch():
+        if not self.answerer.release.is_switching:
             self._unpark(DEFERRED)
         self._go_on()
         self.on_change()
 
     # -- the switch ------------------------------------------------------------
-
-    def _must_switch(self) -> bool:
-        return self.answerer.release.is_switching
 
     def _park(self, waiting: Waiting) -> None:
         """Let queries wait for the classifier, for a while."""
@@ -465,9 +465,6 @@ class Writer:
         else:
             self.on_change()
 
-    def _must_open_statistics(self) -> bool:
-        return self.answerer.release.must_open_statistics
-
     def _end_statistics(self, drawn: Failure | None) -> None:
         """Announce the table; try again later if the ledger failed."""
         if self._drawn(drawn, "statistics_postponed"):
@@ -496,7 +493,7 @@ class Writer:
             waiting.end(error)
 
     def _refuse_all(self, error: Failure) -> None:
-        for waiting in self._queue.take(len(self._queue)):
+        for waiting in self._queue.take(self._queue.query_count):
             waiting.end(error)
         self._unpark(error)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -77,7 +77,17 @@ def _renderer(*, console: bool) -> structlog.typing.Processor:
     """Return what makes an event a line; colours only where a person sees them."""
     if console:
         return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    return structlog.processors.JSONRenderer(sort_keys=True)
+    return _as_json
+
+
+# Made once: json.dumps makes an encoder for each line, in a fifth of the line's time.
+_encode: Final = json.JSONEncoder(sort_keys=True, default=repr).encode
+
+
+def _as_json(logger: object, method: str, event: MutableMapping[str, object]) -> str:
+    """Return an event as one line of JSON, its fields in the order of their names."""
+    del logger, method
+    return _encode(event)
 
 
 class _LineLogger:
@@ -89,12 +99,15 @@ class _LineLogger:
 
     def write(self, line: str) -> None:
         """Write a log line whole, or drop it."""
-        with _WRITING, suppress(OSError, ValueError):
-            if sys.stderr is not sys.__stderr__:
-                sys.stderr.write(f"{line}\n")
-                return
-            # Past the stream's buffer, which would fail again with every later line.
-            os.write(STDERR, f"{line}\n".encode())
+        with _WRITING:
+            try:
+                if sys.stderr is not sys.__stderr__:
+                    sys.stderr.write(f"{line}\n")
+                    return
+                # Past the stream's buffer, which would fail again with every later line.
+                os.write(STDERR, f"{line}\n".encode())
+            except (OSError, ValueError):
+                pass
 
     debug = info = warning = error = critical = write
 

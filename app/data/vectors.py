@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from difflib import get_close_matches
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -167,16 +167,15 @@ def encode(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
         if it is missing, or the code of a category.
 
     """
-    values = np.empty((len(vectors), len(schema.features)), dtype=np.float64)
     if not vectors:
-        return values
+        return np.empty((0, len(schema.features)), dtype=np.float64)
     packed = _packed_numbers(vectors) if len(vectors) >= TOGETHER_MIN else None
     if packed is not None and schema.is_numeric:
-        values[:] = packed["values"]["number"]
-    elif schema.is_numeric and all(_FLOAT_OR_NONE.issuperset(map(type, each)) for each in vectors):
-        values[:] = vectors  # None, which is missing, becomes NaN
+        values = packed["values"]["number"].astype(np.float64)
+    elif schema.is_numeric and _FLOAT_OR_NONE.issuperset(map(type, chain.from_iterable(vectors))):
+        values = np.array(vectors, dtype=np.float64)  # None, which is missing, becomes NaN
     else:
-        _encode_by_column(schema, vectors, values)
+        values = _encode_by_column(schema, vectors)
     return _settle(schema, values)
 
 
@@ -273,10 +272,9 @@ def _head_bytes(count: int) -> int:
     return next(size for limit, size in _HEAD_BYTES if count < limit)
 
 
-def _encode_by_column(
-    schema: Schema, vectors: Sequence[Vector], values: NDArray[np.float64]
-) -> None:
-    """Put numbers and codes in their columns, with NaN for a number that is missing."""
+def _encode_by_column(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
+    """Return numbers and codes in their columns, with NaN for a number that is missing."""
+    values = np.empty((len(vectors), len(schema.features)), dtype=np.float64)
     columns = zip(
         schema.category_codes, schema.other_codes, zip(*vectors, strict=True), strict=True
     )
@@ -285,6 +283,7 @@ def _encode_by_column(
             values[:, index] = [value if type(value) is float else math.nan for value in column]
         else:
             values[:, index] = [codes.get(value, other_code) for value in column]
+    return values
 
 
 def _in_order(schema: Schema, raw: dict[object, object]) -> list[object]:

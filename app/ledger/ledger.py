@@ -422,20 +422,22 @@ class Ledger:
                 try:
                     yield transaction
                     transaction.finish()
+                    state = transaction.state
                     with database_errors():
-                        checkpoint_at = self._keep_checkpoint(connection, transaction.state)
+                        checkpoint_at = self._keep_checkpoint(connection, state)
                         transaction.may_be_committed = True
                         writing.commit(connection)
-                finally:
-                    transaction.note_its_end()
+                except BaseException:
+                    transaction.note_its_failure()
+                    raise
             finally:
                 writing.end(connection)
-            self._known, self._checkpoint_at = transaction.state, checkpoint_at
+            self._known, self._checkpoint_at = state, checkpoint_at
             self._openings = transaction.openings
-            self._committed = version, transaction.state
+            self._committed = version, state
             self._image = transaction.image
             if self._keeper is not None:
-                self._keeper.committed(transaction.state)
+                self._keeper.committed(state)
 
     def _state_under_lock(self, connection: Connection) -> tuple[Version | None, LedgerState]:
         """Return what the database holds, and how to tell that nobody else wrote since.

@@ -110,7 +110,7 @@ class Transaction:
         self._digests = digests
         self._state = state
         self._answered_before = state.answered
-        self.was_cut_off = False  # told once it has ended: by the database, and not by what it took
+        self.was_cut_off = False  # told once it has failed: by the database, not by what it took
         self.may_be_committed = False  # told once its commit was asked for, whatever came of it
         self._failed = False
         self._key_rows: list[dict[str, object]] = []
@@ -480,8 +480,8 @@ class Transaction:
         if self._key_rows:
             self._in_database(self._connection.execute, _INSERT_KEYS, self._key_rows)
 
-    def note_its_end(self) -> None:
-        """Record, after the transaction's end, whether the connection was lost."""
+    def note_its_failure(self) -> None:
+        """Record, after the transaction failed, whether the connection was lost."""
         self.was_cut_off = is_cut_off(self._connection)
 
     def _in_database(

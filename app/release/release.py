@@ -162,9 +162,14 @@ class Release:
     @property
     def must_open_statistics(self) -> bool:
         """Whether the statistics table must be drawn now, since the last answer was given."""
-        may_draw = self._awaits_statistics and not self._is_ended(self.state)
-        may_open = self.state.has_last_answer and self.state.may_open_statistics
-        return may_draw and self.state.answered > 0 and may_open
+        state = self.state
+        return (
+            self._awaits_statistics  # asked first: most releases have no share for statistics
+            and not self._is_ended(state)
+            and state.answered > 0
+            and state.has_last_answer
+            and state.may_open_statistics
+        )
 
     @property
     def _awaits_statistics(self) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import structlog
 
 from app.answering.answer_query import (
+    NOTHING_UNDELIVERED,
     Edge,
     QueryAnswerer,
     Step,
@@ -110,7 +111,7 @@ class LivingAnswerer(QueryAnswerer):
         batches: list[Batch] = []
         runs: list[Run] = []
         with self.release.ledger.transaction() as transaction:
-            self._catch_up(transaction)
+            self._adopt_newer(transaction.state, transaction)
             replays = self._replay(transaction, queries)
             counts = dict(self._key_counts(transaction, queries))
             for batch, decided in self._runs(transaction, queries, replays, counts, earlier):
@@ -128,7 +129,7 @@ class LivingAnswerer(QueryAnswerer):
             self.observe(Step.COMMIT, Edge.BEFORE)
             started = time.monotonic()
         self.commit_seconds.add(time.monotonic() - started)
-        self._undelivered, self._undelivered_runs = Undelivered(), ()
+        self._undelivered, self._undelivered_runs = NOTHING_UNDELIVERED, ()
         self.observe(Step.COMMIT, Edge.AFTER)
         for batch in batches:
             self._adopt(transaction, batch)

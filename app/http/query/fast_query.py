@@ -92,7 +92,7 @@ class PlainQueries:
         """Answer in place of ``endpoint``, and increment its counters."""
         self._endpoint = endpoint
         self._api = endpoint.api
-        self._observe = None if self._api.observe is observe_nothing else self._api.observe
+        self._is_observed = self._api.observe is not observe_nothing
 
     # -- what differs by the protocol ------------------------------------------
 
@@ -155,7 +155,8 @@ class PlainQueries:
                 return False
             service = api.slot.service
             caller, asker = _present(admitted)
-            parsed = self._parsed(service, admitted, exchange.body, asker)
+            parse = self._parse_observed if self._is_observed else self.parse
+            parsed = parse(service, admitted, exchange.body, asker)
             if parsed is None:
                 admitted.is_plain = False
                 return False
@@ -188,15 +189,13 @@ class PlainQueries:
             told = result
         self._reply(exchange, told)
 
-    def _parsed(
+    def _parse_observed(
         self, service: ConclaveService, admitted: Admitted, body: bytes, asker: Asker | None
     ) -> tuple[Queries, object] | None:
         """Do what :meth:`parse` does, between the two sides of its step."""
-        if self._observe is None:
-            return self.parse(service, admitted, body, asker)
-        self._observe(Step.VALIDATE, Edge.BEFORE)
+        self._api.observe(Step.VALIDATE, Edge.BEFORE)
         parsed = self.parse(service, admitted, body, asker)
-        self._observe(Step.VALIDATE, Edge.AFTER)
+        self._api.observe(Step.VALIDATE, Edge.AFTER)
         return parsed
 
     def _reply(self, exchange: Exchange, told: Told | object) -> None:

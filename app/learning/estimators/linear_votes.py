@@ -16,6 +16,7 @@ Therefore the matrix product decides equal scores too, and the time of a batch d
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -93,13 +94,28 @@ class PackedLinear:
         offsets = np.ldexp(np.where(known, intercepts, 0.0), -exponents[:, np.newaxis])
         # A scaled model's numbers sum to at most one, and a sum of c + 1 products in any
         # order, fused or not, is off by at most (c + 2) roundings of that; twice is ample.
-        self._error = 2.0 * (column_count + 2) * _UNIT_ROUNDOFF
-        self._step = 4.0 * self._error
+        error = 2.0 * (column_count + 2) * _UNIT_ROUNDOFF
+        self._step = 4.0 * error
+        # NumPy compares an array with its own scalars in half the time of Python's.
+        self._error, self._below_zero = np.float64(error), np.float64(-error)
         places = np.arange(1, 2) if class_count == BINARY else np.arange(class_count)
         lowered = np.where(known, offsets - self._step * places, _ABSENT)
         together = np.concatenate([scaled, lowered[:, :, np.newaxis]], axis=2)
         # One matrix a score: columns of queries, the intercept last, by models.
         self._weights = np.ascontiguousarray(together.transpose(1, 2, 0))
+
+    def without(self, columns: NDArray[np.intp]) -> Self:
+        """Return the same models for queries whose values in some columns are zero.
+
+        Args:
+            columns: the indices of these columns, which the queries then leave out. No vote
+                changes, since each sum only loses zeros.
+
+        """
+        smaller = copy(self)
+        weights = np.delete(self._weights, columns, axis=1)
+        smaller._weights = np.ascontiguousarray(weights)  # noqa: SLF001 -- its own class's
+        return smaller
 
     def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the number of models that vote for each label, for every query of a batch.
@@ -134,7 +150,7 @@ class PackedLinear:
         weights = self._weights[0]
         scores = (query @ weights)[0]
         certain = scores > self._error
-        possible = scores > -self._error
+        possible = scores > self._below_zero
         second = np.count_nonzero(certain)
         if second != np.count_nonzero(possible):  # what is certain is possible
             (model,) = np.nonzero(certain != possible)
@@ -148,7 +164,7 @@ class PackedLinear:
         scores = np.matmul(queries, weights[0], out=room.scores[: len(queries)])
         certain, possible = room.certain[: len(queries)], room.possible[: len(queries)]
         np.greater(scores, self._error, out=certain[:, : self.size])
-        np.greater(scores, -self._error, out=possible[:, : self.size])
+        np.greater(scores, self._below_zero, out=possible[:, : self.size])
         votes = count_votes(certain)
         if votes.sum() != np.count_nonzero(possible):  # what is certain is possible
             query, model = np.nonzero(certain != possible)

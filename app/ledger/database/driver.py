@@ -43,7 +43,8 @@ def fetch_all(connection: Connection, text: str, values: tuple[object, ...] = ()
     """
     dialect = connection.dialect
     try:
-        cursor = connection.connection.cursor()
+        pooled = connection.connection  # whose own method would only pass the call on
+        cursor = pooled.dbapi_connection.cursor()  # type: ignore[union-attr]  # it has one
         cursor.execute(_marked(text, dialect.paramstyle), values)
         found: object = cursor.description  # None after what finds nothing, whatever stubs say
         return [] if found is None else cursor.fetchall()
@@ -73,7 +74,8 @@ def insert_rows(
         return
     dialect = connection.dialect
     try:
-        cursor = connection.connection.cursor()
+        pooled = connection.connection  # whose own method would only pass the call on
+        cursor = pooled.dbapi_connection.cursor()  # type: ignore[union-attr]  # it has one
         if types is not None and dialect.paramstyle != "qmark":
             with cursor.copy(_copying(text)) as copy:
                 copy.set_types(types)

@@ -169,9 +169,10 @@ def sequel(parameters: Parameters, state: State) -> Sequel | None:
     If one answer reaches both the limit of answers and the cutoff, the successor at the cutoff is
     returned.
     """
-    if parameters.answering is None:
+    answering = parameters.answering
+    if answering is None:
         return parameters.after
-    cutoff = parameters.cutoff
+    cutoff = answering.cutoff
     if cutoff is not None and state.unstable_count >= cutoff:
         return parameters.on_cutoff
     return parameters.after if state.answered_count >= parameters.answer_limit else None

@@ -27,6 +27,7 @@ class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
     """The counted votes on some query vectors, looked up by the vectors' keyed hashes.
 
     Attributes:
+        digests: the keyed hashes, in the order in which the vectors were evaluated.
         in_order: the counted votes in the order in which the vectors were evaluated; secret.
 
     """
@@ -35,12 +36,12 @@ class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
         self, digests: Sequence[bytes] = (), in_order: Sequence[Tally | PrivateBins] = ()
     ) -> None:
         """Store the counted votes of different digests (keyed hashes of vectors)."""
-        self._digests = digests
+        self.digests = digests
         self.in_order = in_order
 
     @cached_property
     def _places(self) -> dict[bytes, int]:
-        return dict(zip(self._digests, range(len(self.in_order)), strict=True))
+        return dict(zip(self.digests, range(len(self.in_order)), strict=True))
 
     def __getitem__(self, digest: bytes) -> Tally | PrivateBins:
         """Return the counted votes on a vector; raises ``KeyError`` if it was not evaluated."""
@@ -48,11 +49,11 @@ class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the digests in order."""
-        return iter(self._digests)
+        return iter(self.digests)
 
     def __len__(self) -> int:
         """Return the number of digests."""
-        return len(self._digests)
+        return len(self.digests)
 
 
 def private_tallies(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from app.answering.queries import Fresh, IdentifiedQueries
     from app.answering.queue import Waiting
     from app.ledger.ledger import Transaction
+    from app.privacy.soft_labels.mechanism import PrivateBins
+    from app.privacy.voting.votes import Tally
     from tests.builders.crash.marks import Marks
 
 EARLY_REPLIES = "early replies"
@@ -150,8 +152,10 @@ def _record_draws(path: Path) -> None:
     """Write down every answer that is drawn, whatever becomes of it."""
     answer = Batch._answer
 
-    def recorded_answer(self: Batch, queries: IdentifiedQueries, place: int) -> Fresh:
-        fresh = answer(self, queries, place)
+    def recorded_answer(
+        self: Batch, queries: IdentifiedQueries, place: int, private_value: Tally | PrivateBins
+    ) -> Fresh:
+        fresh = answer(self, queries, place, private_value)
         drawn = (fresh.vector_digest.hex(), fresh.recorded.label, fresh.recorded.stable)
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(drawn) + "\n")

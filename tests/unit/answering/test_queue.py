@@ -36,12 +36,12 @@ def test_a_batch_divides_no_callers_queries() -> None:
     async def test() -> None:
         queue, came = Queue(), [waiting(count) for count in (1, 3, 4, 1, 2)]
         queue.extend(came)
-        assert len(queue) == 11
+        assert queue.query_count == 11
         assert queue.take(5) == came[:2]
-        assert len(queue) == 7
+        assert queue.query_count == 7
         assert queue.take(5) == came[2:4]
         assert queue.take(5) == came[4:]
-        assert (queue.take(5), len(queue)) == ([], 0)
+        assert (queue.take(5), queue.query_count) == ([], 0)
 
     run(test())
 

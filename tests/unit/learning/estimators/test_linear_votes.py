@@ -119,6 +119,20 @@ def test_scores_near_the_edge_are_summed_in_order() -> None:
     assert np.any((queries @ weights > 0) != (plain > 0)), "and the product does round elsewhere"
 
 
+@pytest.mark.parametrize("class_count", [2, 3])
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1), batch=st.integers(1, 90))
+def test_columns_of_zeros_may_be_left_out(class_count: int, seed: int, batch: int) -> None:
+    """On scores of about the size of rounding, no vote is another one without them."""
+    generator = np.random.default_rng(seed)
+    rows, models = _on_the_edge(generator, class_count, batch)
+    zeros = np.array([1, 4])
+    rows[:, zeros] = 0.0
+    packed = _pack(models, class_count)
+    smaller = packed.without(zeros).vote_counts(np.delete(rows, zeros, axis=1))
+    assert np.array_equal(smaller, packed.vote_counts(rows))
+
+
 def _on_the_edge(
     generator: np.random.Generator, class_count: int, batch: int
 ) -> tuple[NDArray[np.float64], list[LogisticRegression]]:

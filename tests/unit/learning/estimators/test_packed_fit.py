@@ -7,7 +7,7 @@ import pytest
 
 from app.errors import InvariantError, LedgerCorruptError
 from app.learning.chunks import chunk_offsets
-from app.learning.encoding.public_columns import PublicColumn
+from app.learning.encoding.public_columns import PackedColumns, PublicColumn
 from app.learning.ensemble import Learner, fit_ensemble, read_ensemble_bytes
 from app.learning.estimators import packed_fit
 from app.learning.estimators.estimator_ensemble import EstimatorEnsemble
@@ -182,3 +182,21 @@ def test_models_of_two_kinds_are_no_ensemble() -> None:
     assert isinstance(trees, PackedEnsemble)
     with pytest.raises(InvariantError):
         joined([linear.form, trees.form])
+
+
+def test_a_missing_value_changes_no_vote_on_other_queries() -> None:
+    """Queries of numbers leave out the columns of missing values, unless one of a batch is."""
+    columns = tuple(PublicColumn(bounds=(-1.0, 2.0)) for _ in range(3))
+    generator = np.random.default_rng(4)
+    form = LinearForm(generator.normal(size=(50, 2, 6)), generator.normal(size=(50, 2)))
+    ensemble = PackedEnsemble(columns, form, class_count=2)
+    values = generator.uniform(-1, 2, (40, 3))
+    with_one = np.append(values, [[np.nan, 0.5, 1.0]], axis=0)
+    assert np.array_equal(ensemble.vote_counts(with_one)[:-1], ensemble.vote_counts(values))
+    alone = [ensemble.vote_counts(row[np.newaxis])[0] for row in with_one]
+    assert np.array_equal(ensemble.vote_counts(with_one), alone)
+    encoder = PackedColumns(columns)
+    scaled = encoder.scaled(values)
+    assert scaled is not None
+    assert np.array_equal(encoder.encode(values)[:, ::2], scaled)
+    assert encoder.scaled(with_one) is None
