@@ -140,7 +140,7 @@ def test_document_and_model_predict_as_the_server_on_many_rows(
     )
     configuration = release.configuration()
     schema, generator = configuration.schema, np.random.default_rng(3)
-    lower, upper = schema.value_bounds
+    lower, upper = (bounds[0] for bounds in schema.value_bounds)
     values = generator.uniform(lower, upper, (4000, 4))
     cells = values @ (1 / (upper - lower)) * 3
     labels = np.floor(cells).astype(np.int64) % len(schema.classes)
