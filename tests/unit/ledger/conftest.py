@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,28 +14,31 @@ from tests.builders.ledger.postgresql_server import PostgresqlServer, postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from app.ledger.database.open_database import OpenDatabase
 
+FOLDER = Path(__file__).parent
 IN_EVERY_DATABASE = {
-    f"tests.unit.ledger.test_{name}"
+    FOLDER / name
     for name in (
-        "checkpoint",
-        "closing",
-        "grouped_answers",
-        "key_counts",
-        "kept_keys",
-        "recorded_keys",
-        "releases",
-        "scores",
-        "refold",
-        "store",
-        "transaction",
-        "verify",
+        "entries/test_checkpoint.py",
+        "entries/test_full_check.py",
+        "entries/test_scores.py",
+        "test_api_key_counts.py",
+        "test_closing.py",
+        "test_grouped_answers.py",
+        "test_kept_keys.py",
+        "test_ledger.py",
+        "test_recorded_keys.py",
+        "test_releases.py",
+        "test_transaction.py",
+        "test_verification.py",
     )
 }
 """What the tests of these modules say holds of a ledger wherever it is kept."""
+
+if absent := sorted(str(path) for path in IN_EVERY_DATABASE if not path.is_file()):
+    raise FileNotFoundError(f"IN_EVERY_DATABASE names what is no module: {', '.join(absent)}")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test of a portable module once in every kind of database."""
-    if metafunc.module.__name__ in IN_EVERY_DATABASE:
+    if metafunc.definition.path in IN_EVERY_DATABASE:
         metafunc.parametrize("_database_kind", KINDS, indirect=True)
 
 
