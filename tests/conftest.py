@@ -18,6 +18,7 @@ import os
 # As the command line sets it before numpy loads: draws have threads of their own.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,13 +57,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
     quick = [ROOT / "tests" / folder for folder in QUICK_FOLDERS]
 
-    def rank(item: pytest.Item) -> int:
+    @cache
+    def rank(path: Path) -> int:
         """Rank folders of servers, browsers and audits before slow files, and those before all."""
-        if not any(folder in item.path.parents for folder in quick):
+        if not any(folder in path.parents for folder in quick):
             return 0
-        return 1 if item.path in slow else 2
+        return 1 if path in slow else 2
 
-    items.sort(key=rank)
+    items.sort(key=lambda item: rank(item.path))
 
 
 def pytest_collection_finish() -> None:

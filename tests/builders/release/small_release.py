@@ -9,6 +9,8 @@ hits: a word of 0 is one at every distance, the largest word at none.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +27,6 @@ from app.settings.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -161,6 +162,15 @@ class RowAnswerer(QueryAnswerer):
         return self.identify(in_columns(queries))
 
 
+@lru_cache(maxsize=8)
+def _settings(
+    path: Path, changes: tuple[tuple[str, str], ...], working_directory: Path
+) -> Settings:
+    """Read a release's settings once for all of a test's openings; they are frozen."""
+    environ = {f"CONCLAVE_{name}".upper(): value for name, value in changes}
+    return load_settings(path, environ, working_directory=working_directory)
+
+
 @dataclass(frozen=True)
 class SmallRelease:
     """A folder with a configuration and, once opened, a ledger.
@@ -182,8 +192,7 @@ class SmallRelease:
         """Return the settings."""
         path = self.folder / "conclave.toml"
         path.write_text(CONFIGURATION, encoding="utf-8")
-        environ = {f"CONCLAVE_{name}".upper(): value for name, value in self.changes.items()}
-        return load_settings(path, environ)
+        return _settings(path, tuple(self.changes.items()), Path.cwd())
 
     def configuration(self) -> Configuration:
         """Return what the settings give."""

@@ -108,11 +108,15 @@ def worst_delta(table: CertifiedTable, *, shared: SharedWith, rounds: int = 400)
     values = last(nodes)
     label = np.maximum(values, hits[0] * values + stays[0] * nodes)
     values = label
+    # What a hit gives, and where a miss leads, are the same in every round.
+    pairs = [
+        (q * last(nodes * p / q), nodes * u / v, v)
+        for p, q, u, v in zip(hits[one], hits[other], stays[one], stays[other], strict=True)
+    ]
     for _ in range(rounds):
         best = values
-        for p, q, u, v in zip(hits[one], hits[other], stays[one], stays[other], strict=True):
-            moved = np.interp(nodes * u / v, nodes, values)
-            best = np.maximum(best, q * last(nodes * p / q) + v * moved)
+        for hit, led, v in pairs:
+            best = np.maximum(best, hit + v * np.interp(led, nodes, values))
         values = best
     ends = np.exp(np.linspace(0, float(shared.relabel), 201))
     if shared.relabel == 0:
