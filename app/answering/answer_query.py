@@ -20,7 +20,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import structlog
@@ -131,7 +130,6 @@ NOT_COUNTED: Final = "answers that the database refused could not be counted"
 READ_AT_ONCE_MAX: Final = 10_000
 """Answers that are read into memory together; of more, each is looked up when it is asked."""
 
-_ROW_OF: Final = attrgetter("vector_digest", "kept", "recorded")
 CONTAINED: Final = "the release has stopped after an internal failure; its operator must restart it"
 
 
@@ -376,8 +374,11 @@ class QueryAnswerer:
     def _append(self, transaction: Transaction, batch: Batch) -> None:
         """Put the batch's entry, answers and keys into the open transaction."""
         if batch.fresh:
-            digests, vectors, answers = zip(*map(_ROW_OF, batch.fresh), strict=True)
-            transaction.record_columns(digests, vectors, answers)
+            transaction.record_columns(
+                [each.vector_digest for each in batch.fresh],
+                [each.kept for each in batch.fresh],
+                [each.recorded for each in batch.fresh],
+            )
             self._append_threshold(transaction, batch)
         if batch.asked:
             transaction.record_asked(list(batch.asked.values()))

@@ -11,10 +11,9 @@ the scikit-learn estimator (``app/estimator/``) share.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from enum import StrEnum
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from app.errors import IdempotencyConflictError, LedgerCorruptError
 from app.privacy.soft_labels.mechanism import ScoreBin
@@ -117,17 +116,53 @@ class Records(Protocol):
         """Return the recorded pairs of hashes, (idempotency key, vector), of the given keys."""
 
 
+class _Newest(Generic[ValueT]):
+    """The newest values by keyed hash, in an older and a newer part of equal size.
+
+    Once the newer part is full, the older one is forgotten as a whole. To forget the oldest value
+    for each new one would take longer than everything else that is done with a value here.
+    """
+
+    __slots__ = ("_newer", "_older", "_part_max")
+
+    def __init__(self, count_max: int) -> None:
+        self._newer: dict[bytes, ValueT] = {}
+        self._older: dict[bytes, ValueT] = {}
+        self._part_max = (count_max + 1) // 2
+
+    def get(self, digest: bytes) -> ValueT | None:
+        """Return the value of a keyed hash, if it is there."""
+        value = self._newer.get(digest)  # first: what leaves this part is in the other by then
+        return self._older.get(digest) if value is None else value
+
+    def have_none(self, digests: Collection[bytes | None]) -> bool:
+        """Return whether none of some keyed hashes has a value."""
+        newer, older = self._newer.keys(), self._older.keys()
+        return newer.isdisjoint(digests) and older.isdisjoint(digests)
+
+    def may_forget(self, count: int) -> bool:
+        """Return whether values may be forgotten if ``count`` values are added."""
+        return bool(self._older) and len(self._newer) + count >= self._part_max
+
+    def add(self, pairs: Mapping[bytes, ValueT] | Iterable[tuple[bytes, ValueT]]) -> None:
+        """Add values as the newest."""
+        self._newer.update(pairs)
+        if len(self._newer) >= self._part_max:
+            self._older = self._newer
+            self._newer = {}
+
+
 class RecentReplays:
     """The newest committed answers and idempotency keys of one release, up to a maximum number.
 
-    One thread of this process at a time changes the object; any thread may read it.
+    At least half as many are kept, and at most one batch more. One thread of this process at a time
+    changes the object; any thread may read it.
     """
 
     def __init__(self, *, recent_max: int = RECENT_MAX) -> None:
         """Start empty, which is complete unless the release has given answers before."""
-        self._recent_max = recent_max
-        self._by_vector: OrderedDict[bytes, RecordedAnswer] = OrderedDict()
-        self._vector_by_key: OrderedDict[bytes, bytes] = OrderedDict()
+        self._by_vector: _Newest[RecordedAnswer] = _Newest(recent_max)
+        self._vector_by_key: _Newest[bytes] = _Newest(recent_max)
         self._changing = Lock()
         self._lacks_answers = False
 
@@ -139,14 +174,14 @@ class RecentReplays:
         """Add committed answers to those in memory, by the keyed hash of their vector."""
         with self._changing:
             # Said before the oldest answer goes: a reader beside must look it up from then on.
-            if len(self._by_vector) + len(answers) > self._recent_max:
+            if self._by_vector.may_forget(len(answers)):
                 self._lacks_answers = True
-            _keep(self._by_vector, answers, self._recent_max)
+            self._by_vector.add(answers)
 
     def add_keys(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
         """Add committed pairs of hashes, (idempotency key, vector), to those in memory."""
         with self._changing:
-            _keep(self._vector_by_key, pairs, self._recent_max)
+            self._vector_by_key.add(pairs)
 
     def leave_out_answers(self) -> None:
         """Note that answers are missing in memory, so that the ledger must be searched too."""
@@ -158,11 +193,11 @@ class RecentReplays:
         return self._lacks_answers
 
     def know_any(
-        self, key_digests: Iterable[bytes | None], vector_digests: Iterable[bytes]
+        self, key_digests: Collection[bytes | None], vector_digests: Collection[bytes]
     ) -> bool:
         """Return whether any of these idempotency keys or vectors has an answer in memory."""
-        keys, vectors = self._vector_by_key.keys(), self._by_vector.keys()
-        return not (keys.isdisjoint(key_digests) and vectors.isdisjoint(vector_digests))
+        keys, vectors = self._vector_by_key, self._by_vector
+        return not (keys.have_none(key_digests) and vectors.have_none(vector_digests))
 
     def find_by_key(
         self, key_digest: bytes | None, posted_digest: bytes, vector_digest: bytes
@@ -230,10 +265,10 @@ def released_bin(answer: RecordedAnswer) -> ScoreBin | None:
 
 
 def _split(
-    memory: OrderedDict[bytes, ValueT], digests: Collection[bytes]
+    memory: _Newest[ValueT], digests: Collection[bytes]
 ) -> tuple[dict[bytes, ValueT], list[bytes]]:
     """Return what is in memory of ``digests``, and the rest of them, each once."""
-    if memory.keys().isdisjoint(digests):  # as most are, of a new question
+    if memory.have_none(digests):  # as most are, of a new question
         return {}, list(dict.fromkeys(digests))
     found: dict[bytes, ValueT] = {}
     others: dict[bytes, None] = {}
@@ -244,17 +279,6 @@ def _split(
         else:
             found[digest] = value
     return found, list(others)
-
-
-def _keep(
-    memory: OrderedDict[bytes, ValueT],
-    pairs: Mapping[bytes, ValueT] | Iterable[tuple[bytes, ValueT]],
-    recent_max: int,
-) -> None:
-    """Keep values as the newest; the oldest go where there are too many."""
-    memory.update(pairs)
-    while len(memory) > recent_max:
-        memory.popitem(last=False)
 
 
 RecordedT = TypeVar("RecordedT")

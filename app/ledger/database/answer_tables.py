@@ -16,8 +16,7 @@ from app.errors import LedgerCorruptError
 from app.ledger.database.answer_groups import (
     answer_in,
     digests_in,
-    ends_of_groups,
-    pack,
+    packed_groups,
     unpack,
 )
 from app.ledger.database.driver import fetch_all, insert_rows
@@ -132,18 +131,9 @@ def insert_answers(
         SQLAlchemyError: the database refused a row.
 
     """
-    is_scored = columns.given[0].precision is not None
-    ends = ends_of_groups(columns.vectors, columns.qualifiers, is_scored=is_scored)
     before, begin = columns.given[0].query_id - 1, 0
     rows: list[tuple[int | bytearray, ...]] = []
-    for end in ends:
-        some = slice(begin, end)
-        body = pack(
-            columns.vector_digests[some],
-            columns.vectors[some],
-            columns.given[some],
-            columns.qualifiers[some],
-        )
+    for end, body in packed_groups(*columns):
         rows.append((release_number, before + end, before + begin + 1, sequence, body))
         begin = end
     insert_rows(connection, _INSERT_GROUP, rows, types=_TYPES)

@@ -237,7 +237,8 @@ def steps(
     invariant(not state.halted and left > 0, "no step outside the ensemble phase")
     tested, is_hit = row.tests(answering, state.tested, private_votes.distance[:left], noise)
     labels = private_votes.plurality[: len(is_hit)].tolist()
-    outcomes = [_outcome(label, stable=True) for label in labels]
+    stable = {label: _outcome(label, stable=True) for label in set(labels)}
+    outcomes = list(map(stable.__getitem__, labels))
     for place in is_hit.nonzero()[0].tolist():
         outcomes[place] = _unstable(parameters, noise)
     return state.after(tested, answers=len(outcomes)), outcomes

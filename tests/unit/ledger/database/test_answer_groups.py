@@ -20,6 +20,7 @@ from app.ledger.database.answer_groups import (
     digests_in,
     ends_of_groups,
     pack,
+    packed_groups,
     unpack,
 )
 from app.ledger.ledger import AnswerRow, RecordedAnswer
@@ -49,6 +50,22 @@ def groups(draw: st.DrawFn) -> list[AnswerRow]:
             )
         digest = draw(st.binary(min_size=32, max_size=32))
         rows.append(AnswerRow(digest, draw(vectors), answer, draw(st.binary(max_size=5))))
+    return rows
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> list[AnswerRow]:
+    """Draw the answers of an entry, among them entries whose vectors all have one length."""
+    width, is_scored = draw(st.integers(0, 300)), draw(st.booleans())
+    lengths = draw(st.sampled_from([st.just(width), st.integers(0, 260)]))
+    qualifiers = draw(st.sampled_from([st.just(b""), st.binary(max_size=5)]))
+    of_labels = draw(st.sampled_from([st.none() | st.integers(0, 126), labels]))
+    rows = []
+    for number in range(FIRST, FIRST + draw(st.integers(1, 3 * ANSWERS_MAX))):
+        score = (10, draw(st.none() | st.integers(0, 9)), True, 1) if is_scored else ()
+        answer = RecordedAnswer(number, draw(of_labels), draw(st.booleans()), *score)
+        digest, vector = number.to_bytes(32, "big"), bytes(draw(lengths))
+        rows.append(AnswerRow(digest, vector, answer, draw(qualifiers)))
     return rows
 
 
@@ -219,6 +236,26 @@ def test_answers_are_divided_without_gaps(
         body = pack([bytes(32)] * (end - begin), kept[begin:end], answers, qualifiers[begin:end])
         is_short = not body[1] & LONG
         assert len(body) <= BYTES_MAX or end - begin == 1 or not is_short
+
+
+@settings(max_examples=60, deadline=None)
+@given(entries())
+def test_the_groups_of_an_entry_are_packed_as_each_alone(rows: list[AnswerRow]) -> None:
+    """Whatever is worked out once for all groups changes no byte of one."""
+    digests, kept, answers, qualifiers = zip(*rows, strict=True)
+    found = packed_groups(digests, kept, answers, qualifiers)
+    ends = ends_of_groups(kept, qualifiers, is_scored=answers[0].precision is not None)
+    assert [end for end, _ in found] == ends
+    for begin, (end, body) in zip([0, *ends[:-1]], found, strict=True):
+        assert bytes(body) == packed(rows[begin:end])
+
+
+def test_a_group_is_as_long_as_it_may_be_whatever_the_lengths_of_vectors() -> None:
+    """Vectors of one length are divided by a quotient, others one by one: with the same ends."""
+    for length in range(300):
+        alike = ends_of_groups([bytes(length)] * 200, [b""] * 200, is_scored=False)
+        mixed = ends_of_groups([bytes(length)] * 200 + [b""], [b""] * 201, is_scored=False)
+        assert mixed[: len(alike) - 1] == alike[:-1]
 
 
 def test_an_entry_of_the_usual_size_takes_full_rows() -> None:
