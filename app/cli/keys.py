@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import sys
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,15 +15,18 @@ import typer
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from app.http.access.keys import Key
+    from app.ledger.head.replaced_file import ReplacedFile
 
 KEY_BYTES: Final = 32
 KEY_PREFIX: Final = "conclave_"
 OWNER_ONLY: Final = 0o600
 KEYS_FILE_DEFAULT: Final = Path("keys.toml")
 KEYS_FILE_VARIABLE: Final = "CONCLAVE_SERVER__KEYS_FILE"
+STANDARD_OUTPUT: Final = "standard output"
+NOTHING_CHANGED: Final = "the new key was not shown, so the file of keys stays as it was"
 
 KeysFile = Annotated[
     Path | None,
@@ -70,8 +74,7 @@ def add(
     path = _keys_path(keys_file, config)
     secret = _new_secret()
     key = _new_key(secret, role=role, name=name)
-    _append(path, _limited(key, limit, unstable_limit))
-    typer.echo(secret)
+    _append(path, _limited(key, limit, unstable_limit), secret)
     typer.echo(f"added {name} ({role}) to {path}; the key is shown this once", err=True)
 
 
@@ -92,31 +95,28 @@ def limit_key(
 ) -> None:
     """Set the limits of an API key; a limit that is not given is removed."""
     path = _keys_path(keys_file, config)
-    _change(path, _limited(_named(path, name), limit, unstable_limit))
+    _change(path, name, lambda key: _limited(key, limit, unstable_limit))
     typer.echo(f"limits of {name}: {_or_dash(limit)}, unstable {_or_dash(unstable_limit)}")
 
 
 def disable(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
     """Disable an API key until it is enabled again."""
     path = _keys_path(keys_file, config)
-    _change(path, replace(_named(path, name), disabled=True))
+    _change(path, name, lambda key: replace(key, disabled=True))
     typer.echo(f"disabled {name}")
 
 
 def enable(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
     """Enable a disabled API key with its former role."""
     path = _keys_path(keys_file, config)
-    _change(path, replace(_named(path, name), disabled=False))
+    _change(path, name, lambda key: replace(key, disabled=False))
     typer.echo(f"enabled {name}")
 
 
 def remove(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
     """Remove an API key; its answers stay counted under its name."""
-    from app.http.access.keys import read_keys
-
     path = _keys_path(keys_file, config)
-    gone = _named(path, name)
-    write_keys(path, [key for key in read_keys(path) if key.name != gone.name])
+    _change(path, name, lambda _: None)
     typer.echo(f"removed {name}")
 
 
@@ -133,9 +133,12 @@ def rotate(
     from app.http.access.keys import hash_of
 
     path = _keys_path(keys_file, config)
-    key, secret = _named(path, name), _new_secret()
-    _change(path, replace(key, hash=hash_of(secret), old_hash=None if at_once else key.hash))
-    typer.echo(secret)
+    secret = _new_secret()
+
+    def rotated(key: Key) -> Key:
+        return replace(key, hash=hash_of(secret), old_hash=None if at_once else key.hash)
+
+    _change(path, name, rotated, secret)
     told = "is gone" if at_once else "goes on until `conclave keys retire-old`"
     typer.echo(f"rotated {name}; the key is shown this once, and the old one {told}", err=True)
 
@@ -143,7 +146,7 @@ def rotate(
 def retire_old(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
     """End a rotation: the old API key is no longer accepted."""
     path = _keys_path(keys_file, config)
-    _change(path, replace(_named(path, name), old_hash=None))
+    _change(path, name, lambda key: replace(key, old_hash=None))
     typer.echo(f"retired the old key of {name}")
 
 
@@ -217,53 +220,103 @@ def _limited(key: Key, limit: int | None, unstable_limit: int | None) -> Key:
     return replace(key, limit=limit, unstable_limit=unstable_limit)
 
 
-def _named(path: Path, name: str) -> Key:
-    """Return the key of that name.
+def _append(path: Path, key: Key, secret: str) -> None:
+    """Append a row to a keys file that is whole, readable by its owner only, and show the key.
 
     Raises:
-        ConfigurationError: the file has none.
+        ConfigurationError: the file has a key of that name, cannot be written, or the key cannot be
+            shown; the file stays as it was.
+
+    """
+    from app.http.access.keys import parse_keys, read_text, row_of
+
+    with _locked(path) as file:
+        before = read_text(path) if path.exists() else b""
+        known = parse_keys(before, path)
+        if key.name in {each.name for each in known}:
+            raise ConfigurationError("--name", f"{path} has a key named {key.name}; choose another")
+        kept = before.decode("utf-8") if known else ""
+        separator = "\n" if kept and not kept.endswith("\n") else ""
+        file.replace(kept + separator + row_of(key), secret)
+
+
+def _change(
+    path: Path, name: str, change: Callable[[Key], Key | None], secret: str | None = None
+) -> None:
+    """Rewrite the keys file with one API key changed, or without it.
+
+    Args:
+        path: the keys file.
+        name: the name of the API key.
+        change: returns the changed key, or None to remove the key.
+        secret: the new text of the key, which is shown; None where it stays the same.
+
+    Raises:
+        ConfigurationError: the file has no such key, cannot be written, or the key cannot be shown;
+            the file stays as it was.
 
     """
     from app.http.access.keys import read_keys
 
-    found = [key for key in read_keys(path) if key.name == name]
-    if not found:
-        raise ConfigurationError("--name", f"{path} has no key named {name}")
-    return found[0]
-
-
-def _append(path: Path, key: Key) -> None:
-    """Append a row to a keys file that is whole, readable by its owner only."""
-    from app.http.access.keys import parse_keys, read_text, row_of
-
-    before = read_text(path) if path.exists() else b""
-    known = parse_keys(before, path)
-    if key.name in {each.name for each in known}:
-        raise ConfigurationError("--name", f"{path} has a key named {key.name}; choose another")
-    kept = before.decode("utf-8") if known else ""
-    separator = "\n" if kept and not kept.endswith("\n") else ""
-    _replace_text(path, kept + separator + row_of(key))
-
-
-def _change(path: Path, changed: Key) -> None:
-    """Write the file with one key changed."""
-    from app.http.access.keys import read_keys
-
-    write_keys(path, [changed if key.name == changed.name else key for key in read_keys(path)])
+    with _locked(path) as file:
+        keys = read_keys(path)
+        if name not in {key.name for key in keys}:
+            raise ConfigurationError("--name", f"{path} has no key named {name}")
+        changed = [change(key) if key.name == name else key for key in keys]
+        file.replace(_text_of([key for key in changed if key is not None]), secret)
 
 
 def write_keys(path: Path, keys: Sequence[Key]) -> None:
     """Rewrite the whole keys file with the given API keys; its comments are lost."""
+    with _locked(path) as file:
+        file.replace(_text_of(keys))
+
+
+def _text_of(keys: Sequence[Key]) -> str:
+    """Return the text of a keys file; one of no key lets nobody ask."""
     from app.http.access.keys import NO_KEY_LEFT, row_of
 
-    _replace_text(path, "".join(map(row_of, keys)) or NO_KEY_LEFT)
+    return "".join(map(row_of, keys)) or NO_KEY_LEFT
 
 
-def _replace_text(path: Path, text: str) -> None:
-    """Replace the text of a file in one step, readable by its owner only.
+class _LockedFile:
+    """A keys file that no other command changes until its lock is released."""
+
+    def __init__(self, file: ReplacedFile, folder: int) -> None:
+        """Keep the file and the descriptor of its locked folder."""
+        self._file: Final = file
+        self._folder: Final = folder
+
+    def replace(self, text: str, secret: str | None = None) -> None:
+        """Replace the text of the file in one step, readable by its owner only.
+
+        A new key is shown as the last step before that, so that no key is kept unseen.
+
+        Args:
+            text: the new text of the file.
+            secret: the API key to show; None for none.
+
+        Raises:
+            ConfigurationError: the key cannot be shown; the file stays as it was.
+            OSError: the file cannot be written in its folder.
+
+        """
+        self._file.replace(
+            text.encode(),
+            self._folder,
+            prepare=partial(_keep_owner, target=self._file.path),
+            confirm=None if secret is None else partial(_show, secret),
+        )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[_LockedFile]:
+    """Lock a keys file against other commands, from before it is read until it is written.
+
+    A server that reads the file takes no lock, and finds the old text or the new one.
 
     Raises:
-        ConfigurationError: the file cannot be written in its folder.
+        ConfigurationError: another command holds the lock for long, or the file cannot be written.
 
     """
     from app.http.access.keys import SETTING
@@ -272,9 +325,35 @@ def _replace_text(path: Path, text: str) -> None:
     file = ReplacedFile(path.resolve())
     try:
         with file.locked() as folder:
-            file.replace(text.encode(), folder, prepare=partial(_keep_owner, target=file.path))
+            yield _LockedFile(file, folder)
+    except BlockingIOError:
+        problem = f"another command is changing {path}; try again"
+        raise ConfigurationError(SETTING, problem) from None
     except OSError as error:
         raise ConfigurationError(SETTING, f"{path} cannot be written: {error.strerror}") from None
+
+
+def _show(secret: str) -> None:
+    """Print a new API key on standard output.
+
+    Raises:
+        ConfigurationError: standard output is closed or cannot be written.
+
+    """
+    if sys.stdout is None:
+        raise ConfigurationError(STANDARD_OUTPUT, f"is closed; {NOTHING_CHANGED}")
+    try:
+        typer.echo(secret)  # which flushes
+    except OSError as error:
+        _give_up_output()
+        problem = f"cannot be written: {error.strerror}; {NOTHING_CHANGED}"
+        raise ConfigurationError(STANDARD_OUTPUT, problem) from None
+
+
+def _give_up_output() -> None:
+    """Let the end of the process not fail at what standard output still holds."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _keep_owner(descriptor: int, target: Path) -> None:

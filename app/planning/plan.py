@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from app.learning.enumerated.enumerated_class import SIZE_MAX
 from app.planning.capacity import AGREEMENTS, USUAL_AGREEMENT
@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     from app.planning.trial.forecast import Weighed
     from app.planning.trial.prediction import Prediction
     from app.planning.variants import Change
+
+NO_ESTIMATE: Final = (
+    "no accuracy is estimated, since no theorem bounds it, as one does for a rule drawn from a"
+    " class, and made-up records cannot say how well its scores fit yours (docs/utility.md has"
+    " measured accuracies)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +160,7 @@ def plan_release(request: PlanRequest) -> Plan:
         + cell_notes(request)
         + _student_notes(request)
         + _excess_notes(request, errors)
+        + unbounded_notes(request, errors)
         + _public_query_notes(request, public_queries)
         + _comparison_notes(request, needed),
         calibrations=found,
@@ -324,6 +331,17 @@ def _excess_notes(request: PlanRequest, excess_errors: dict[Mechanism, float]) -
         for mechanism, excess in excess_errors.items()
         if excess > request.alpha
     )
+
+
+def unbounded_notes(
+    request: PlanRequest, excess_errors: Mapping[Mechanism, float]
+) -> tuple[str, ...]:
+    """Say why no accuracy is estimated of a published classifier that no theorem bounds."""
+    if request.row_count is None or request.charge(Mechanism.CLASSIFIER) is None:
+        return ()
+    if Mechanism.CLASSIFIER in excess_errors:
+        return ()
+    return (f'the published classifier, learner "{request.learner}": {NO_ESTIMATE}',)
 
 
 def _public_query_notes(request: PlanRequest, public_queries: int) -> tuple[str, ...]:

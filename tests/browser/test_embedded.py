@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import FilePayload
 
 from app.data.vectors import parse_features
+from app.errors import InvalidFeaturesError
 from tests.browser.chromium import PATIENCE_MILLISECONDS, Dashboard, dashboard
 from tests.builders.release.every_learner import (
     LEARNERS,
@@ -158,6 +159,41 @@ def test_numbers_and_booleans_are_categories_as_on_the_server(browser: Browser) 
         given = [True, False, 7.5, 1000, 45, 3]
         wanted = ["True", "false", "7.50", "1e3", "45.0", "3"]
         assert opened.page.evaluate(named, given) == wanted
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "problem"),
+    [
+        (4, "yes", "member: write true or false, or leave it empty."),
+        (4, 2, "member: write true or false, or leave it empty."),
+        (5, "1970-02-30", "born: write a date such as 2026-12-31, or leave it empty."),
+    ],
+)
+def test_a_row_that_the_server_refuses_is_refused(
+    browser: Browser, place: int, value: object, problem: str
+) -> None:
+    """What is neither true nor false, and what is no date, gets no label by any function."""
+    classifier, schema = classifier_of("trees-of-kinds"), schema_of("trees-of-kinds")
+    row: list[object] = [None, None, None, None, "true", "1970-01-02"]
+    row[place] = value
+    with pytest.raises(InvalidFeaturesError):
+        parse_features(schema, row)
+    asked = "{ try { return predict(published, row); } catch (error) { return error.message; } }"
+    with offline(browser, classifier.json) as opened:
+        opened.find("#form").wait_for(timeout=PATIENCE_MILLISECONDS)
+        assert opened.page.evaluate(f"(row) => {asked}", row) == problem
+
+
+def test_a_boolean_that_is_a_token_is_missing(browser: Browser) -> None:
+    """A text or a number that stands for no boolean, in any spelling of the number."""
+    classifier = classifier_of("trees-of-kinds")
+    document = json.loads(classifier.json) | {"missing": ["?", "9"]}
+    given: list[object] = ["?", "", 9, "9.0", None]
+    rows = [[None, None, None, None, value, "1970-01-02"] for value in given]
+    with offline(browser, json.dumps(document).encode()) as opened:
+        opened.find("#form").wait_for(timeout=PATIENCE_MILLISECONDS)
+        present = "(rows) => rows.map((row) => present(published, row)[4])"
+        assert opened.page.evaluate(present, rows) == [None] * len(given)
 
 
 def test_a_date_that_is_a_token_is_missing(browser: Browser) -> None:

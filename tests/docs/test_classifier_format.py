@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,6 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.data.vectors import parse_features
+from app.errors import InvalidFeaturesError
 from app.release.classifier.classifier_document import (
     FORMAT,
     ClassifierDocument,
@@ -25,7 +29,7 @@ from app.release.classifier.classifier_document import (
 from app.release.classifier.onnx.onnx_model import to_onnx
 from app.release.classifier.published_classifier import PublishedClassifier
 from tests.builders.release.classifier_documents import documents, vectors
-from tests.builders.release.every_learner import classifier_of
+from tests.builders.release.every_learner import classifier_of, schema_of
 from tests.docs.pages import ROOT, names_defined, text
 
 if TYPE_CHECKING:
@@ -78,6 +82,44 @@ def test_the_program_takes_a_value_as_the_category_that_it_is(value: float, know
         )
         predict = names_defined(PAGE, "import re")["predict"]
         assert predict(json.loads(msgspec.json.encode(document)), [value]) == "yes"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        True,
+        False,
+        None,
+        math.nan,
+        1,
+        0.0,
+        "TRUE",
+        " f",
+        "t",
+        "1.0",
+        "?",
+        "",
+        "9",
+        9.0,
+        "yes",
+        2,
+        " ",
+    ],
+)
+def test_the_program_takes_a_value_of_a_boolean_as_the_server_does(value: object) -> None:
+    """Any spelling of true and false, or a missing value; what is none of them is refused."""
+    classifier = classifier_of("trees-of-kinds")
+    schema = replace(schema_of("trees-of-kinds"), missing=("?", "9"))
+    document = json.loads(classifier.json) | {"missing": ["?", "9"]}
+    predict = names_defined(PAGE, "import re")["predict"]
+    row = [None, None, None, None, value, "1970-01-02"]
+    try:
+        vector = parse_features(schema, row)
+    except InvalidFeaturesError:
+        with pytest.raises(ValueError, match="neither true nor false"):
+            predict(document, row)
+        return
+    assert predict(document, row) == classifier.predict(vector)
 
 
 def test_the_page_names_every_member() -> None:

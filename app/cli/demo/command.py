@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 COMPARISON_SHARES = {"relabel": "0", "answers": "0.7", "classifier": "0.3"}
 COMPARISON_QUERIES = 1_000_000
+REMOVAL_TRIES_MAX: Final = 50
+REMOVAL_WAIT_SECONDS: Final = 0.02
 _NOTES_NOTHING: Final[dict[tuple[str, ...], object]] = {("ledger", "head_file"): False}
 """A ledger that is deleted with its folder leaves no note where others keep theirs."""
 
@@ -122,8 +124,24 @@ def _comparison_settings(folder: Path) -> Settings:
 def _fresh_folder() -> Iterator[Path]:
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="conclave-demo-") as folder:
-        yield Path(folder)
+    folder = Path(tempfile.mkdtemp(prefix="conclave-demo-"))
+    try:
+        yield folder
+    finally:
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, into which the thread of an interrupted opening may still write a file."""
+    import shutil
+    import time
+
+    for _ in range(REMOVAL_TRIES_MAX):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(REMOVAL_WAIT_SECONDS)
+    typer.echo(f"conclave: warning: {folder} could not be removed", err=True)
 
 
 @contextmanager

@@ -7,13 +7,20 @@ cluster computes its results again on another worker.
 
 A task costs the scheduler about a millisecond, even if it does little. Therefore one message
 requests all parts, and one task counts the rows of all parts that a worker's thread has in memory.
+
+A worker must run the code of the server, or its counts and models may be others. So each worker is
+asked for its version before anything is read, and compares it with the server's before each task,
+since a worker may join later.
 """
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import suppress
-from functools import reduce
+from functools import cache, reduce
+from importlib import metadata
 from itertools import pairwise
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, cast
 
@@ -35,6 +42,9 @@ LOOK_SECONDS: Final = 2.0
 TO_COME: Final = ("pending", "lost")
 """Of a result that is computed, or computed again since its worker ended."""
 LOOKS_WITHOUT_WORKERS_MAX: Final = 15
+DISTRIBUTION: Final = "conclave"
+DIGEST_DIGITS: Final = 12
+_CODE: Final = Path(__file__).parents[2]
 SAME_CHARGE: Final = "what was charged stays charged once, and the next start goes on under it"
 
 
@@ -48,10 +58,11 @@ class DaskEngine:
     """
 
     def __init__(self, address: str, workers: int | None = None) -> None:
-        """Connect to the Dask scheduler, and wait for its workers.
+        """Connect to the Dask scheduler, wait for its workers, and compare their versions.
 
         Raises:
-            ConfigurationError: no scheduler answers at the address, or too few workers connect.
+            ConfigurationError: no scheduler answers at the address, too few workers connect, or one
+                of them runs another version of Conclave.
 
         """
         self._address = address
@@ -61,6 +72,12 @@ class DaskEngine:
         except (OSError, TimeoutError, ValueError) as error:
             problem = f"no scheduler with {workers or 1} workers at {address}: {error}"
             raise ConfigurationError(ADDRESS, " ".join(problem.split())) from None
+        self._version = code_version()
+        try:
+            self._refuse_other_versions()
+        except ConfigurationError:
+            self.close()
+            raise
 
     def read(
         self, read: Callable[[Item], PartT], items: Sequence[Item], done: Callable[[Item], None]
@@ -220,6 +237,28 @@ class DaskEngine:
         with suppress(Exception):
             self._client.close(timeout=CONNECT_SECONDS)
 
+    def _refuse_other_versions(self) -> None:
+        """Compare the version of each worker with that of this process.
+
+        Raises:
+            ConfigurationError: a worker runs another version, or the scheduler is lost.
+
+        """
+        told = self._asked(lambda: self._client.run(code_version, on_error="return"))
+        for worker, version in sorted(told.items()):
+            if isinstance(version, OSError):
+                continue  # it has ended
+            if version != self._version:
+                other = version if isinstance(version, str) else self._release_of(worker)
+                raise _other_version(f"the worker at {worker}", other, self._version)
+
+    def _release_of(self, worker: str) -> str:
+        """Return what is installed on a worker whose code does not tell its version."""
+        asked = {"workers": [worker], "on_error": "return"}
+        told = self._asked(lambda: self._client.run(metadata.version, DISTRIBUTION, **asked))
+        version = told.get(worker)
+        return f"{version} (other sources)" if isinstance(version, str) else "of no known version"
+
     def _holders(self, futures: Sequence[Future]) -> list[str]:
         """Return the address of a worker that holds each result; empty where none does."""
         holders = self._asked(lambda: self._client.who_has(list(futures)))
@@ -247,7 +286,7 @@ class DaskEngine:
         """Let workers run a function on the elements of sequences, asked for in one message."""
         return self._asked(
             lambda: self._client.map(
-                function,
+                _Checked(function, self._version),
                 *given,
                 pure=False,
                 workers=[near] if near else None,
@@ -259,7 +298,7 @@ class DaskEngine:
         """Let a worker run a function, near a worker where one is named."""
         return self._asked(
             lambda: self._client.submit(
-                function,
+                _Checked(function, self._version),
                 *given,
                 pure=False,
                 workers=[near] if near else None,
@@ -363,6 +402,39 @@ class DaskEngine:
         return ConfigurationError(
             ADDRESS, f"the cluster at {self._address} {problem}; {SAME_CHARGE}"
         )
+
+
+@cache
+def code_version() -> str:
+    """Return the version of Conclave that this process runs, with a digest of its sources."""
+    digest = hashlib.sha256()
+    for path in sorted(_CODE.rglob("*.py")):
+        text = path.read_bytes()
+        digest.update(f"{path.relative_to(_CODE).as_posix()} {len(text)}\n".encode() + text)
+    return f"{metadata.version(DISTRIBUTION)} (sources {digest.hexdigest()[:DIGEST_DIGITS]})"
+
+
+class _Checked:
+    """A function that a worker runs only if its version of Conclave is the server's."""
+
+    def __init__(self, function: Callable[..., object], version: str) -> None:
+        self._function: Final = function
+        self._version: Final = version
+        # By its name, which is in a task's key, the scheduler tells tasks apart.
+        named = getattr(function, "func", function)  # of a partial
+        self.__name__ = getattr(named, "__name__", type(named).__name__)
+
+    def __call__(self, *given: object) -> object:
+        if code_version() != self._version:
+            raise _other_version("a worker", code_version(), self._version)
+        return self._function(*given)
+
+
+def _other_version(worker: str, other: str, own: str) -> ConfigurationError:
+    return ConfigurationError(
+        ADDRESS,
+        f"{worker} runs Conclave {other}, and this server Conclave {own}; run both from one image",
+    )
 
 
 def _watch(futures: Sequence[Future], places: Iterable[int], ended: SimpleQueue[int]) -> None:

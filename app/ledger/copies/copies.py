@@ -7,8 +7,8 @@ retired, and the operator gives the code that was printed at the retirement; or 
 the hash of the newest entry that was ever noted, and the copy ends with this entry.
 
 A copy is an SQLite file, whichever kind of database its ledger uses, and can be restored to either
-kind. Nothing is ever overwritten. A file is written under a temporary name, verified, and then
-linked to its final name. A PostgreSQL database is filled in one transaction.
+kind. Nothing is ever overwritten. A file is written in a hidden folder, verified, and then
+linked to its final name (``partial_copy.py``). A PostgreSQL database is filled in one transaction.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import hmac
 import os
 import sqlite3
 import tempfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -32,6 +32,7 @@ from app.errors import (
     invariant,
 )
 from app.ledger.copies.copy_target import Held, fill, filling, look_at
+from app.ledger.copies.partial_copy import partial_copy
 from app.ledger.database.database import SqliteDatabase, is_shared, ledger_database
 from app.ledger.database.driver import database_errors
 from app.ledger.database.open_database import open_database, read_revision, reading, refusal_reason
@@ -353,18 +354,13 @@ def _place(path: Path, key: str) -> Iterator[Path]:
         raise ConfigurationError(key, f"{path} is there already, and is not overwritten")
     if not path.parent.is_dir():
         raise ConfigurationError(key, f"there is no folder {path.parent}")
-    try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    except OSError as error:
-        raise ConfigurationError(key, f"{path.parent}: {error.strerror}") from None
-    os.close(descriptor)
-    building = Path(name)
-    try:
+    with ExitStack() as kept:
+        try:
+            building = kept.enter_context(partial_copy(path))
+        except OSError as error:
+            raise ConfigurationError(key, f"{path.parent}: {error.strerror}") from None
         yield building
         _settle(building, path, key)
-    finally:
-        for each in (building, *companions(building)):
-            each.unlink(missing_ok=True)
 
 
 def _settle(building: Path, path: Path, key: str) -> None:

@@ -57,7 +57,12 @@ class ReplacedFile:
             os.close(folder)
 
     def replace(
-        self, body: bytes, folder: int, *, prepare: Callable[[int], None] | None = None
+        self,
+        body: bytes,
+        folder: int,
+        *,
+        prepare: Callable[[int], None] | None = None,
+        confirm: Callable[[], None] | None = None,
     ) -> None:
         """Write a whole new file beside the old one, and let it take its place.
 
@@ -67,6 +72,8 @@ class ReplacedFile:
             body: the content of the new file.
             folder: the descriptor of the locked folder.
             prepare: a function that is called with the new file's descriptor before it is written.
+            confirm: a function that is called when the new file is whole and the old one is still
+                in its place, where it stays if the function raises an error.
 
         Raises:
             OSError: the file cannot be written; the old one stays.
@@ -82,8 +89,10 @@ class ReplacedFile:
                 file.write(body)
                 file.flush()
                 os.fsync(file.fileno())
+            if confirm is not None:
+                confirm()
             Path(name).replace(self.path)
-        except OSError:
+        except BaseException:
             with suppress(OSError):
                 Path(name).unlink()
             raise

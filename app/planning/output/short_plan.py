@@ -21,7 +21,7 @@ from app.planning.output.epsilon_sentence import epsilon_words
 from app.planning.output.plan_sentences import SEQUELS
 from app.planning.output.prediction_document import learner_at_once
 from app.planning.output.prediction_sentences import worth_words
-from app.planning.plan import excess_errors
+from app.planning.plan import excess_errors, unbounded_notes
 from app.planning.trial.recommendation import AS_GOOD
 from app.planning.variants import quick_calibration, size_of
 from app.privacy.budget.composition import Mechanism
@@ -44,10 +44,6 @@ NAMES: Final = {
 LABELS_NAMED: Final = 8
 # Above this a bound on the excess error says nothing.
 EXCESS_MAX: Final = 0.5
-NO_BOUND: Final = (
-    "its accuracy depends on the records, and no public number predicts it (docs/utility.md has "
-    "measured accuracies)"
-)
 BEST: Final = "How accurate the best rule of a class is depends on the records."
 PUBLISH: Final = (
     "publish a classifier at once, which is more accurate and never runs out (privacy.shares"
@@ -164,8 +160,8 @@ def _unbounded(request: PlanRequest, bounds: Mapping[Mechanism, float]) -> list[
     if request.row_count is None:
         return []
     own = f"{NAMES[Mechanism.RELABEL]}: none, since {request.unit}s keep labels of their own"
-    learned = f'{NAMES[Mechanism.CLASSIFIER]}, learner "{request.learner}": {NO_BOUND}'
-    return [own if each is Mechanism.RELABEL else learned for each in unknown]
+    relabel = [own] if Mechanism.RELABEL in unknown else []
+    return [*relabel, *unbounded_notes(request, bounds)]
 
 
 def rare_labels(

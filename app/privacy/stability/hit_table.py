@@ -55,7 +55,13 @@ from app.privacy.stability.profile_parameters import (
     split_delta,
     split_for,
 )
-from app.privacy.stability.table_inequality import ALPHA_MAX, WORD_RANGE, Entry, Inequality
+from app.privacy.stability.table_inequality import (
+    ALPHA_MAX,
+    MARGIN,
+    WORD_RANGE,
+    Entry,
+    Inequality,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -143,14 +149,15 @@ def _following_entry(inequality: Inequality, previous: Entry, *, guess: int) -> 
 
     Both left sides are convex in ``Q`` and accepted at ``Q = P``, so the accepted
     integers are an interval that ends there: the answer is accepted, and the integer
-    below it is not.  What is open shrinks with every step, and halves once Newton's
-    steps have had their turn.
+    below it is not.  A convex function lies above its tangents, so that no integer
+    below a tangent's zero is accepted either.  What is open shrinks with every step,
+    and halves once Newton's steps have had their turn.
     """
     rejected, accepted, best = 0, previous.hit, previous
     candidate, newton_steps = guess, NEWTON_STEPS_MAX
     while accepted - rejected > 1:
         candidate = min(max(candidate, rejected + 1), accepted - 1)
-        entry = inequality.entry(candidate)
+        entry = inequality.entry_near(candidate, previous)
         excess = inequality.excess(previous, entry)
         if excess.accepted:
             accepted, best = candidate, entry
@@ -158,7 +165,10 @@ def _following_entry(inequality: Inequality, previous: Entry, *, guess: int) -> 
             rejected = candidate
         if newton_steps > 0 > excess.slope:
             newton_steps -= 1
-            candidate -= math.floor(excess.value / excess.slope)
+            step = excess.value / excess.slope
+            below = candidate - math.floor(step - MARGIN / excess.slope) - 1
+            rejected = min(max(rejected, below), accepted - 1)
+            candidate -= math.floor(step)
         else:
             candidate = (rejected + accepted) // 2
     invariant(best is not previous, "the next threshold exists")

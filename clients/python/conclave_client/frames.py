@@ -9,7 +9,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Protocol, SupportsFloat, TypeAlias, cast
 
@@ -185,12 +185,14 @@ def truths_of(
 ) -> NDArray[np.int64]:
     """Return a boolean column as :func:`codes_of` does, whatever spells true and false.
 
+    As on a server, a text or a number that spells neither, and is not missing, is refused.
+
     Raises:
-        ValueError: a value is neither a boolean, nor 0 or 1, nor a text, nor missing.
+        ValueError: a value is neither true, nor false, nor missing.
 
     """
-    names = replace(Names.of(categories, missing), numbers={})
-    found = [_code(_truth(value, missing), name, names) for value in _listed(column)]
+    codes = Names.of(categories, missing).codes
+    found = [_truth_code(value, name, codes, missing) for value in _listed(column)]
     return np.array(found, dtype=np.int64)
 
 
@@ -269,18 +271,21 @@ def _day(value: object, name: str, missing: MissingTokens) -> float:
     return _number(value, name, missing.texts)
 
 
-def _truth(value: object, missing: MissingTokens) -> object:
-    """Return ``true`` or ``false`` for one of their spellings, and None for a missing number.
-
-    Any other value is returned unchanged.
-    """
-    given: object = value
-    if isinstance(value, str):
-        text = value.strip(" \t").lower()
-        given = float(text) if NUMBER.fullmatch(text) else text
-    if not isinstance(given, str | SupportsFloat):
-        return value
-    return None if given in missing.numbers else TRUTHS.get(given, value)
+def _truth_code(value: object, name: str, codes: Mapping[str, int], missing: MissingTokens) -> int:
+    """Return the code of a value of a boolean feature."""
+    text = "" if _is_missing(value) else value
+    if isinstance(text, str) and text in missing.texts:
+        return codes[""]
+    given = text
+    if isinstance(text, str):
+        spelled = text.strip(" \t")
+        given = float(spelled) if NUMBER.fullmatch(spelled) else spelled.lower()
+    if isinstance(given, (str, bool, np.bool, *NUMBER_TYPES)):
+        if given in missing.numbers:
+            return codes[""]
+        if given in TRUTHS:
+            return codes[TRUTHS[given]]
+    raise ValueError(f"{name}: true or false is needed")
 
 
 def _code(value: object, name: str, names: Names) -> int:

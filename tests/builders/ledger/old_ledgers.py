@@ -4,7 +4,8 @@
 columns of that revision, and is never written anew: its hashes are those of its day.
 A revision gets its history when the next one comes, from the code that wrote it::
 
-    python -m tests.builders.ledger.old_ledgers REVISION > tests/unit/ledger/histories/REVISION.sql
+    FOLDER=tests/builders/ledger/histories
+    python -m tests.builders.ledger.old_ledgers REVISION > $FOLDER/REVISION.sql
 """
 
 from __future__ import annotations

@@ -334,10 +334,10 @@ def _numeric_values(special: list[float]) -> st.SearchStrategy[float | None]:
 def _categorical_values(
     feature: FeatureDocument, missing: tuple[str, ...]
 ) -> st.SearchStrategy[str | None]:
-    known = [*(feature.categories or ()), *missing, "", "other"]
-    # Other spellings of a boolean are none of its values: a query's are read before.
-    others = st.just("other") if feature.kind == "boolean" else TEXTS
-    return st.one_of(st.sampled_from(known), others, st.none())
+    known = [*(feature.categories or ()), *missing, ""]
+    if feature.kind == "boolean":  # any other text is refused before, or is another spelling
+        return st.one_of(st.sampled_from(known), st.none())
+    return st.one_of(st.sampled_from([*known, "other"]), TEXTS, st.none())
 
 
 def published_tree(

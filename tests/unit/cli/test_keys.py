@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import signal
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from app.cli import run
+from app.http.access import keys as keys_file
 from app.http.access.keys import Role, hash_of, read_key_ring, read_keys
+from app.ledger.head import replaced_file
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
+CHANGES = [
+    ["add", "--role", "read", "--name", "page"],
+    ["limit", "--name", "web", "--limit", "7"],
+    ["disable", "--name", "web"],
+    ["enable", "--name", "web"],
+    ["remove", "--name", "web"],
+    ["rotate", "--name", "web"],
+    ["retire-old", "--name", "web"],
+]
 
 KILLED = """\
 import os
@@ -254,3 +270,91 @@ def test_a_folder_that_takes_no_file_is_one_line(
     assert capsys.readouterr().err == (
         f"conclave: server.keys_file: {path} cannot be written: No such file or directory\n"
     )
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, as another command does; an error where it is held already."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("arguments", CHANGES)
+def test_a_command_reads_the_file_under_its_lock(
+    file: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    """No other command can change the file between the reading and the writing."""
+    looks = []
+
+    def read_text(path: Path) -> bytes:
+        with pytest.raises(BlockingIOError), held(path.parent):
+            pass
+        looks.append(path)
+        return path.read_bytes()
+
+    monkeypatch.setattr(keys_file, "read_text", read_text)
+    call(file, *arguments)
+    assert looks == [file]
+
+
+def test_commands_at_one_time_keep_the_changes_of_each_other(file: Path) -> None:
+    """Each key that was added is there."""
+    names = [f"desk-{number}" for number in range(12)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda name: call(file, "add", "--role", "read", "--name", name), names))
+    assert sorted(key.name for key in read_keys(file)) == sorted([*names, "web", "ops"])
+
+
+@pytest.mark.parametrize("arguments", CHANGES)
+def test_a_lock_that_is_held_for_long_is_one_line(
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+) -> None:
+    """The command says that another is at work; a reader, as the server is one, needs no lock."""
+    monkeypatch.setattr(replaced_file, "LOCK_TRIES_MAX", 2)
+    before = file.read_bytes()
+    with held(file.parent):
+        assert run(["keys", *arguments, "--keys-file", str(file)]) == 2
+        assert read_key_ring(file).keys
+    assert capsys.readouterr() == (
+        "",
+        f"conclave: server.keys_file: another command is changing {file}; try again\n",
+    )
+    assert file.read_bytes() == before
+
+
+NOT_SHOWN = "the new key was not shown, so the file of keys stays as it was"
+
+
+@pytest.mark.parametrize("arguments", [CHANGES[0], [*CHANGES[5], "--at-once"]])
+@pytest.mark.parametrize(
+    ("output", "problem"),
+    [
+        pytest.param("/dev/full", "cannot be written: No space left on device", id="full"),
+        pytest.param(None, "is closed", id="closed"),
+    ],
+)
+def test_a_key_that_cannot_be_shown_is_not_kept(
+    file: Path, arguments: list[str], output: str | None, problem: str
+) -> None:
+    """The file stays as it was, without a temporary file next to it."""
+    before = file.read_bytes()
+    line = [sys.executable, "-m", "app", "keys", *arguments, "--keys-file", str(file)]
+    with Path(output or os.devnull).open("w", encoding="utf-8") as out:
+        ended = subprocess.run(
+            line if output else ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *line],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.stderr == f"conclave: standard output: {problem}; {NOT_SHOWN}\n"
+    assert ended.returncode == 2
+    assert file.read_bytes() == before
+    assert list(file.parent.iterdir()) == [file]

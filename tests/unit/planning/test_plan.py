@@ -15,6 +15,7 @@ from app.errors import ConfigurationError, InvariantError
 from app.planning.mechanisms.planning_table import best_mechanism
 from app.planning.mechanisms.stability_plan import exact_number, profile_document
 from app.planning.output.plan_document import plan_document
+from app.planning.output.short_plan import accuracy_line
 from app.planning.plan import plan_release
 from app.privacy.budget.composition import Mechanism, Shares, charges
 from app.privacy.budget.sampled_budget import pipeline_budget
@@ -131,6 +132,17 @@ def test_loose_bound_of_a_draw_is_noted() -> None:
     shares = Shares(answers=Fraction(9, 10), classifier=Fraction(1, 1000))
     plan = plan_release(request(shares))
     assert any(note.startswith("the classifier draw") for note in plan.notes)
+
+
+def test_a_classifier_without_a_bound_says_why_it_has_no_estimate() -> None:
+    """A linear score is not drawn from a list of rules, and no theorem bounds its errors."""
+    drawn = request(Shares(classifier=Fraction(1)))
+    linear = replace(drawn, classifier_hypothesis_count=None, learner="linear")
+    (note,) = set(plan_release(linear).notes) - set(plan_release(drawn).notes)
+    assert note.startswith('the published classifier, learner "linear": no accuracy is estimated,')
+    assert note in accuracy_line(linear, classes=("no", "yes"), label_shares=None)
+    unknown = replace(linear, row_count=None)
+    assert note not in plan_release(unknown).notes
 
 
 @pytest.mark.parametrize(("queries", "noted"), [(2000, True), (10**5, False)])

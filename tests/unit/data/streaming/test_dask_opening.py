@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
 from time import sleep
 from typing import TYPE_CHECKING
 
 import pytest
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 
 from app.data.streaming import dask_engine
-from app.data.streaming.dask_engine import DaskEngine
+from app.data.streaming.dask_engine import DaskEngine, code_version
 from app.data.streaming.local_engine import LocalEngine
 from app.errors import ConfigurationError, DataError
 from app.ledger.ledger import open_ledger
 from app.privacy.voting.keyed_slots import KEY_BYTES
 from tests.builders.release.parts_release import PRIVATE, PartsRelease, write_parts
+from tests.docs.pages import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 
 
 STAGE = "fitting learners"
+START_SECONDS_MAX = 120  # of a process, on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +104,83 @@ def test_nobody_at_the_address_is_one_line(parts: PartsRelease) -> None:
     with pytest.raises(ConfigurationError, match=r"engine\.address: no scheduler") as caught:
         parts.open(ledger="nowhere.db", environment=nowhere)
     assert "\n" not in str(caught.value)
+
+
+@contextmanager
+def _foreign_worker(folder: Path, address: str) -> Iterator[None]:
+    """Run a worker of another version in a process: its sources and its metadata differ."""
+    shutil.copytree(ROOT / "app", folder / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    with (folder / "app" / "data" / "__init__.py").open("a", encoding="utf-8") as file:
+        file.write("# another line\n")
+    information = folder / "conclave-9.9.9.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: conclave\nVersion: 9.9.9\n")
+    command = [sys.executable, "-m", "dask", "worker", address, "--no-dashboard", "--no-nanny"]
+    with (
+        (folder / "worker.log").open("wb") as said,
+        subprocess.Popen(command, cwd=folder, stdout=said, stderr=said) as worker,
+    ):
+        try:
+            yield
+        finally:
+            worker.kill()
+
+
+def test_a_worker_of_another_version_is_refused(parts: PartsRelease, tmp_path: Path) -> None:
+    """One line names both versions, and nothing is charged."""
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            processes=False,
+            protocol="tcp",
+            dashboard_address=":0",
+        ) as mixed,
+        _foreign_worker(tmp_path, mixed.scheduler_address),
+    ):
+        with Client(mixed, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=START_SECONDS_MAX)
+        with pytest.raises(ConfigurationError, match=r"^engine\.address: the worker at ") as caught:
+            parts.open(ledger="mixed.db", environment=_of(mixed))
+    assert re.search(r"runs Conclave 9\.9\.9 \(sources [0-9a-f]{12}\), ", str(caught.value))
+    assert f"this server Conclave {code_version()};" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (parts.folder / "mixed.db").exists() or not _charges(parts, "mixed.db")
+
+
+def test_a_worker_whose_code_tells_no_version_is_refused(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older one has no function for it; what is installed there is named."""
+    asked.clear()
+    monkeypatch.setattr(dask_engine, "code_version", _told_by_the_server_alone)
+    with pytest.raises(ConfigurationError, match=r"runs Conclave 0\.1\.0 \(other sources\), and"):
+        DaskEngine(cluster.scheduler_address)
+
+
+asked: list[None] = []
+
+
+def _told_by_the_server_alone() -> str:
+    """Return a version when it is first asked for, and fail as a worker without it."""
+    asked.append(None)
+    if len(asked) > 1:
+        raise AttributeError("code_version")
+    return "0.1.0 (sources 0)"
+
+
+def test_a_worker_of_another_version_that_joins_later_reads_nothing(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each task compares the versions before it runs."""
+    engine, read = DaskEngine(cluster.scheduler_address), list[str]()
+    monkeypatch.setattr(dask_engine, "code_version", lambda: "9.9.9 (sources 0)")
+    with pytest.raises(
+        ConfigurationError, match=r"a worker runs Conclave 9\.9\.9 \(sources 0\), and"
+    ):
+        engine.read(_refused, ["good", "bad"], read.append)
+    engine.close()
+    assert read == []
 
 
 @pytest.mark.parametrize("stage", ["reading rows", STAGE])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ from app.errors import (
 )
 from app.ledger.copies import copies
 from app.ledger.copies.copies import Copied, back_up, may_move, restore, retire
+from app.ledger.copies.partial_copy import PARTIAL_SUFFIX, partial_copy, remove_abandoned
 from app.ledger.database.sqlite import copy_into
 from app.ledger.ledger import Ledger, open_ledger
 from app.ledger.verification import verify
@@ -369,6 +372,64 @@ def test_a_copy_that_fails_leaves_nothing(live: Path, monkeypatch: pytest.Monkey
     with pytest.raises(LedgerUnavailableError, match="could not be copied"):
         back_up(url_of(live), live.with_name("copy.db"))
     assert {each.name for each in live.parent.iterdir()} - before <= {"live.db-wal", "live.db-shm"}
+
+
+KILLED = """\
+import os
+from pathlib import Path
+from app.ledger.copies import copies
+copies._settle = lambda *_: os.kill(os.getpid(), 9)
+copies.back_up({url!r}, Path({copy!r}))
+"""
+
+
+def hidden(folder: Path) -> list[Path]:
+    """Return the hidden entries of a folder."""
+    return [each for each in folder.iterdir() if each.name.startswith(".")]
+
+
+def test_the_next_copy_removes_what_a_killed_one_left(live: Path) -> None:
+    """The partial copy is another's by its name, and no living process writes it."""
+    copy = live.with_name("monday.db")
+    program = KILLED.format(url=url_of(live), copy=str(copy))
+    killed = subprocess.run([sys.executable, "-c", program], check=False, cwd=ROOT)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(hidden(live.parent)) == 1
+    back_up(url_of(live), live.with_name("tuesday.db"))
+    assert hidden(live.parent) == []
+    assert not copy.exists()
+
+
+def test_a_partial_copy_that_is_written_stays(live: Path) -> None:
+    """A backup beside another one removes nothing of it, and neither touches foreign files."""
+    foreign = live.with_name(f".notes-abcdefgh{PARTIAL_SUFFIX}")
+    foreign.mkdir()
+    (foreign / "notes.txt").write_text("somebody's")
+    with partial_copy(live.with_name("monday.db")) as building:
+        back_up(url_of(live), live.with_name("tuesday.db"))
+        assert building.exists()
+    assert hidden(live.parent) == [foreign]
+    assert [each.name for each in foreign.iterdir()] == ["notes.txt"]
+
+
+def test_a_new_folder_that_is_taken_for_abandoned_is_made_anew(
+    live: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its making and its locking, another process may remove it."""
+    made = []
+    mkdtemp = tempfile.mkdtemp
+
+    def overtaken(**arguments: str) -> str:
+        made.append(mkdtemp(**arguments))
+        if len(made) == 1:
+            remove_abandoned(live.parent)
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", overtaken)
+    back_up(url_of(live), live.with_name("copy.db"))
+    assert len(made) == 2
+    assert verify(opened(live.with_name("copy.db"))).answered == 9
+    assert hidden(live.parent) == []
 
 
 @pytest.mark.parametrize("pages_missing", [1, 10])

@@ -27,7 +27,7 @@ from app.privacy.stability.probability_curve import (
     logit_of,
     point,
 )
-from app.privacy.stability.table_inequality import WORD_RANGE, Inequality
+from app.privacy.stability.table_inequality import WORD_RANGE, Entry, Excess, Inequality
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "privacy-vectors.json").read_text())
 CASES = VECTORS["profile_without_safety_factor"]
@@ -126,6 +126,31 @@ def test_every_entry_is_the_smallest_that_holds(
         assert max(left_sides(table, hit, following)) <= 1 - Decimal("1e-30")
         if following > 1:
             assert max(left_sides(table, hit, following - 1)) > 1 - Decimal("1e-30")
+
+
+def test_an_entry_takes_two_looks_at_the_inequality(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the tangent of the first, no integer below the second is accepted: it is not looked at."""
+    looks, excess = [], Inequality.excess
+
+    def counted(self: Inequality, previous: Entry, following: Entry) -> Excess:
+        looks.append(following.hit)
+        return excess(self, previous, following)
+
+    monkeypatch.setattr(Inequality, "excess", counted)
+    table = profile.find_thresholds(alpha=Fraction(30), ln_ratio=Fraction(1, 100), first=1 << 63)
+    assert len(table) > 100
+    assert len(looks) < 2.2 * len(table)
+
+
+@pytest.mark.parametrize("known", [2, 3 * 10**7, 1 << 50, 1 << 63, WORD_RANGE - 10**9])
+@pytest.mark.parametrize("share", ["1", "0.99999999999", "0.997", "0.98", "0.5"])
+def test_logarithms_near_known_ones_are_the_same(known: int, share: str) -> None:
+    """To the last digits, whether the series serves or the integers are too far apart."""
+    hit = max(1, int(known * Fraction(share)))
+    exact, near = Inequality.entry(hit), Inequality.entry_near(hit, Inequality.entry(known))
+    assert (near.hit, near.answer) == (exact.hit, exact.answer)
+    assert abs(near.ln_hit - exact.ln_hit) < Decimal("1e-57")
+    assert abs(near.ln_answer - exact.ln_answer) < Decimal("1e-57")
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "cutoff"), EXAMPLES)
