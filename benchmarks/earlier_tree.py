@@ -84,7 +84,7 @@ def main() -> None:
             continue
         with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
             servers = [
-                stack.enter_context(_serving(tree, Path(folder) / str(number), switches=switches))
+                stack.enter_context(serving(tree, Path(folder) / str(number), switches=switches))
                 for number, tree in enumerate(trees)
             ]
             with pinned.load_on_its_core():
@@ -187,7 +187,7 @@ def _questions() -> Mapping[str, tuple[bool, Ask]]:
     }
 
 
-def _serving(tree: Path, folder: Path, *, switches: bool) -> AbstractContextManager[Server]:
+def serving(tree: Path, folder: Path, *, switches: bool) -> AbstractContextManager[Server]:
     """Open the release by a tree's own code, and serve it by the same."""
     python = str(tree / ".venv" / "bin" / "python")
     terms = (str(ANSWERS_BEFORE), "classifier") if switches else (str(10**9), "halt")

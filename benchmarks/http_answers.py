@@ -1,7 +1,7 @@
 """What does a durable private answer over HTTP cost beside a route that does nothing?
 
-Expected: at 64 clients nine tenths of the floor's rate, and at 8 six tenths, since batches
-share commits; one client waits for a commit of its own, and for little more.
+Expected: at 64 clients one and a half times the floor's rate, and at 8 nine tenths, since batches
+share commits; one client waits for a commit of its own, and in all for less than twice the floor.
 
     python -m benchmarks.http_answers [--folder FOLDER]
 
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 # Clients: requests of a measurement, and pairs.  A machine shared with others changes its
 # speed by half within seconds, which short measurements by turns share.
 REQUESTS = {64: (4000, 9), 8: (1500, 13), 1: (300, 15)}
-AT_LEAST = {64: 0.90, 8: 0.60}
+AT_LEAST = {64: 1.5, 8: 0.9}
+ALONE_AT_LEAST = 0.6
 FRESH = b'"replayed":false'
 COMMITS = 100
 # The table and the index of the answers, alone in a database.
@@ -108,7 +109,7 @@ def _latency(found: Sequence[tuple[Pair, float]]) -> Finding:
         ours=f"{ours:.2f} ms",
         peer=f"floor's latency and one commit of the row ({commit:.2f} ms): {limit:.2f} ms",
         ratio=median_ratio((limited, our) for our, limited in latencies),
-        at_least=0.75,
+        at_least=ALONE_AT_LEAST,
     )
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 PAIRS = 5
 WARM_UP = 200
 REQUESTS = {8: 2000, 64: 3000}
-AT_LEAST = {8: 1.5, 64: 3.0}
+AT_LEAST = {8: 3.0, 64: 5.0}
 PATH = f"/v2/models/{mlserver.MODEL}/infer"
 OUTPUTS = b'"outputs":['
 

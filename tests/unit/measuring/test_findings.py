@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmarks.measuring import all_questions
-from benchmarks.measuring.all_questions import table
+from benchmarks.measuring.all_questions import JUDGED, table
+from benchmarks.measuring.circumstances import ROOT
 from benchmarks.measuring.findings import Finding, median_ratio, read_findings, tell
 
 if TYPE_CHECKING:
@@ -15,6 +17,13 @@ if TYPE_CHECKING:
 
 FAST = Finding(question="fast?", ours="9 a second", peer="floor 10", ratio=0.9, at_least=0.9)
 SLOW = Finding(question="slow?", ours="3 s", peer="", ratio=3.0, at_most=2.0)
+
+
+def test_every_program_that_judges_a_figure_is_run_with_all() -> None:
+    """And nothing else: the others need arguments, or hours."""
+    programs = {path.stem: path.read_text() for path in (ROOT / "benchmarks").glob("*.py")}
+    telling = {name for name, text in programs.items() if re.search(r"\btell(_\w+)?\(", text)}
+    assert telling | {"v2_infer"} == set(JUDGED)
 
 
 @pytest.mark.parametrize(
