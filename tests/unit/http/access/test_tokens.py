@@ -332,10 +332,7 @@ def test_of_many_keys_with_one_id_few_are_tried() -> None:
 
 
 def test_a_private_key_that_is_published_is_read_as_a_public_one() -> None:
-    """It would be checked for tens of milliseconds, each; its public part says all that is needed.
-
-    The token is signed by it: a provider that publishes its private keys has other problems.
-    """
+    """Checking a private key takes tens of milliseconds, and its public part is all it needs."""
     private = jwk.generate_key("RSA", 2048, {"kid": "open"})
     with Issuer() as issuer:
         issuer.publish_beside(private.as_dict(private=True))
