@@ -43,6 +43,7 @@ from app.ledger.entries.digests import Digests, private_digest
 from app.ledger.entries.fold import EMPTY, LedgerState
 from app.ledger.entries.newest_entries import check_answers, folded_on
 from app.ledger.erasure_state import read_beside
+from app.ledger.kept_turn import KeptTurn
 from app.ledger.releases import holds_backup, number_of, read_openings, read_release_count
 from app.ledger.transaction import Transaction
 from app.noise.system import SystemNoise
@@ -132,6 +133,7 @@ class Ledger:
         self.digests: Final = Digests(database.secret)
         self.is_shared: Final = database.is_shared  # whether other servers may write beside
         self.turn_to_draw: Final = database.turn_to_draw
+        self.drawing: Final = KeptTurn(lambda: self.turn_to_draw(self._release_number))
         self.file: Final = database.file  # of SQLite's
 
     @property
@@ -173,7 +175,11 @@ class Ledger:
             raise ConfigurationError(NAME_KEY, f'no release "{self._name}" in the ledger: {held}')
 
     def close(self) -> None:
-        """Note the newest entry in the head file, if there is one, and close all connections."""
+        """Note the newest entry in the head file, if there is one, and close all connections.
+
+        The lock to draw what is published once ends too.
+        """
+        self.drawing.end()
         if self._keeper is not None:
             self._keeper.close()
         self._database.close()

@@ -3,7 +3,8 @@
 The share of epsilon for a draw is charged in its own commit, before a private row is read for this
 draw. After a crash between charge and publication nothing about the rows is public, and the next
 try draws again under the same charge. Of several processes one draws, and the others find its
-publication in the ledger.
+publication in the ledger. If the ledger refuses the publication, the process keeps the lock as long
+as it keeps the result, so that no other process draws another one.
 
 A closed ledger is a backup, or one that its operator retired or moved; nothing is drawn for it.
 """
@@ -87,7 +88,8 @@ class Publication(Generic[DrawnT]):
             charged, or the opening charged it.
         refuse: a function that raises an error if the result may not be published in a ledger
             state, for reasons other than a closed ledger.
-        keep: a function that is given the drawn result before it is published.
+        keep: a function that is given the drawn result before it is published, and keeps it for
+            another try; None if a result whose publication fails is lost.
         adopt: a function that is given every committed ledger state.
 
     """
@@ -97,7 +99,7 @@ class Publication(Generic[DrawnT]):
     append: Callable[[Transaction, DrawnT], object]
     share: Charge | None = None
     refuse: Callable[[LedgerState], None] = _ignore
-    keep: Callable[[DrawnT], None] = _ignore
+    keep: Callable[[DrawnT], None] | None = None
     adopt: Callable[[LedgerState], None] = _ignore
 
     def draw_once(self, draw: Callable[[], DrawnT]) -> DrawnT | None:
@@ -112,7 +114,7 @@ class Publication(Generic[DrawnT]):
         """
         ledger = self.ledger
         # Without a share, a server has the turn to open, or a student reads no private row.
-        turn = no_turn() if self.share is None else ledger.turn_to_draw(ledger.release_number)
+        turn = no_turn() if self.share is None else ledger.drawing.hold()
         return draw_once(turn=turn, charge=self.charge, draw=draw, publish=self.publish)
 
     def charge(self) -> bool:
@@ -131,7 +133,9 @@ class Publication(Generic[DrawnT]):
     def publish(self, drawn: DrawnT) -> bool:
         """Commit the drawn result; return False if another process was first."""
         # Drawn once: that its publication fails may tell of its length, on a full disk.
-        self.keep(drawn)
+        if self.keep is not None:
+            self.keep(drawn)
+            self.ledger.drawing.keep()
         with self.ledger.transaction() as transaction:
             is_first = self.is_due(transaction.state)
             if is_first:

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
+from playwright.sync_api import ViewportSize
 
+from tests.browser.chromium import PHONE, dashboard
 from tests.browser.phases import CUTOFF, REACH
+from tests.browser.test_alarms import BEYOND_THEIR_TILES, password, write_keys
+from tests.browser.test_phases import CUT, WIDTHS
 from tests.builders.server.server_process import ServerProcess, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
 
     from tests.browser.conftest import Open
     from tests.builders.server.http_release import SmallRelease
 
 pytestmark = pytest.mark.browser
+
+TABLET = ViewportSize(width=768, height=1024)
+LONG = "k" * 64
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +92,52 @@ def test_a_chart_is_told_in_words_and_in_a_table(server: ServerProcess, open_pag
         page.find("#time-figure summary").click()
         last = page.find("#time-table tbody tr").last.inner_text()
         assert last.endswith("\t51\t1")
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [(9_999_999, "9,999,999"), (88_888_888, "88.9 million"), (999_999_999, "1 billion")],
+)
+@pytest.mark.parametrize("phase", ["ensemble", "halted"])
+def test_large_numbers_fit_their_tiles(
+    server: ServerProcess, open_page: Open, phase: str, count: int, shown: str
+) -> None:
+    """A cutoff may be a billion; what a tile has no room for is rounded, and told below."""
+    with open_page(server.address) as page:
+        budget = httpx.get(f"{server.address}/budget").json()
+        budget["phase"] = phase
+        budget["queries"] |= {"answered": 2 * count, "limit": 3 * count, "left": count}
+        budget["unstable"] |= {"count": count, "cutoff": 2 * count, "left": count}
+        body = f"event: budget\ndata: {json.dumps(budget)}\n\n"
+        page.page.route(
+            "**/budget/events?outlook=true",
+            lambda route: route.fulfill(body=body, content_type="text/event-stream"),
+        )
+        page.page.reload()
+        for tile in ("answers", "unstable"):
+            page.shows(f"#{tile}-left", shown)
+        page.shows("#unstable-words", f"{2 * count:,}")
+        for width in (1920, *WIDTHS):
+            page.page.set_viewport_size({"width": width, "height": PHONE["height"]})
+            assert page.evaluate(BEYOND_THEIR_TILES) == 0
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_a_long_name_of_a_key_is_wrapped(
+    tmp_path: Path, own_release: SmallRelease, browser: Browser
+) -> None:
+    """A key's name may have 64 letters, and a phone shows what was used beside it."""
+    environ = write_keys(tmp_path)
+    keys = tmp_path / "keys.toml"
+    text = keys.read_text(encoding="utf-8").replace('"web"', f'"{LONG}"')
+    keys.write_text(text, encoding="utf-8")
+    with (
+        serving(own_release.config, environ=environ) as server,
+        dashboard(browser, http_credentials=password("desk"), viewport=TABLET) as page,
+    ):
+        page.open(server.address)
+        page.shows("#key-rows", LONG)
+        assert page.evaluate(CUT) == 0
 
 
 def test_little_is_spoken(server: ServerProcess, open_page: Open) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import pytest
@@ -22,7 +24,7 @@ from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.limits import Limits
 from app.http.monitoring.monitoring_options import Watching
 from app.http.wire.connection_guard import PIPELINED_MAX
-from app.http.wire.fast_requests import HEADS_MAX, PlainProtocol, guarded
+from app.http.wire.fast_requests import HEAD_BYTES_MAX, HEADS_MAX, PlainProtocol, guarded
 from tests.http.doubles import Http, MemoryService
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 60.0
 QUIET_SECONDS = 0.05
+REQUEST_ID = re.compile(rb"x-request-id: [0-9a-f-]+")
 
 
 class AloneService(MemoryService):
@@ -122,6 +125,12 @@ class Line:
         """Send a request and return its reply."""
         await self.send(request)
         return await self.read()
+
+    def arrived(self) -> bytes:
+        """Return what has come by now; nothing once the connection is reset."""
+        with suppress(OSError):
+            return self._client.recv(1 << 20)
+        return b""
 
     async def _received(self) -> bytes:
         loop = asyncio.get_running_loop()
@@ -666,6 +675,90 @@ def test_requests_that_wait_for_their_turn_are_few(piece: bytes) -> None:
 
         served.run(play)
     assert 0 < most <= PIPELINED_MAX
+
+
+def odd(rng: Random, age: int) -> bytes:
+    """Return a request that the fast path has to leave alone, or bytes that are hardly one."""
+    plain = request([age, "Private"])
+    forms: list[Callable[[], bytes]] = [
+        lambda: plain.replace(b"Content-Type", rng.choice([b"content-type", b"CONTENT-TYPE"])),
+        lambda: older(plain),
+        lambda: plain.replace(b"Content-Length: ", b"Content-Length: 0"),
+        lambda: plain.replace(b"POST /query", rng.choice([b"POST /%71uery", b"POST /query?a=1"])),
+        lambda: plain + b"x",
+        lambda: b"\r\n" + plain,
+        lambda: plain.replace(b"\r\n", b"\n"),
+        lambda: plain.replace(
+            b"Host:", b"A: " + b"a" * (HEAD_BYTES_MAX - rng.randrange(140)) + b"\r\nHost:"
+        ),
+        lambda: plain[:-1] + b"]",
+        lambda: request(b'{"features": "x"}'),
+        lambda: request([age, "Private"], "A: b\r\n folded"),
+        lambda: request([age, "Private"], "Content-Length: 5"),
+        lambda: request([age, "Private"], "Connection: close"),
+        lambda: request([age, "Private"], "Expect: 100-continue"),
+        lambda: request([age, "Private"] * 3),
+        lambda: chunked("A: b"),
+        lambda: inference([age, "Private"]),
+        lambda: b"GET /schema HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n\r\n",
+    ]
+    return rng.choice(forms)()
+
+
+def steps_of(seed: int) -> list[tuple[int, list[bytes], bool]]:
+    """Return the number of a connection, what it sends in pieces, and whether answers wait."""
+    rng = Random(seed)
+    steps = []
+    for _ in range(40):
+        age = rng.randrange(10, 14)
+        whole = request([age, "Private"])
+        if rng.random() < 0.15:
+            data = odd(rng, age)
+            cut = rng.randrange(1, len(data))
+            parts = rng.choice([[data], [data[:cut], data[cut:]]])
+        elif rng.random() < 0.1:
+            # What comes in a piece of its own is a body, though it looks like a request.
+            parts = [request(whole)[: -len(whole)], whole]
+        else:
+            parts = rng.choice([[whole]] * 6 + [[whole, whole], [whole * 2]])
+        steps.append((rng.randrange(2), parts, rng.random() < 0.3))
+    return steps
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_requests_in_any_pieces_get_what_the_framework_gives(seed: int) -> None:
+    """Two connections, byte for byte, with requests among them that end one of the two."""
+    found, taken = [], 0
+    for is_plain in (True, False):
+        with Served(is_plain=is_plain) as served:
+
+            async def play(each: Served) -> list[bytes]:
+                replies = [b"", b""]
+                async with each.line() as one, each.line() as other:
+                    for place, parts, is_held in steps_of(seed):
+                        line = (one, other)[place]
+                        each.service.is_held = is_held
+                        for part in parts:
+                            with suppress(OSError):
+                                await line.send(part)
+                            await turns()
+                        each.service.is_held = False
+                        each.service.decide()
+                        await turns()
+                        replies[place] += line.arrived()
+                return replies
+
+            replies = served.run(play)
+            found.append(([REQUEST_ID.sub(b"", each) for each in replies], served.service.answers))
+            taken += served.service.taken
+    assert found[0] == found[1]
+    assert taken > 0
+
+
+async def turns() -> None:
+    """Let the loop turn as often as a request and its reply need."""
+    for _ in range(40):
+        await asyncio.sleep(0)
 
 
 def test_a_partial_request_after_others_is_read_to_its_end() -> None:

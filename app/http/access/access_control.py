@@ -64,6 +64,10 @@ SEND_EITHER: Final = (
     "send a token of this server's OpenID provider as `Authorization: Bearer TOKEN`, or a key of "
     "this server so, or as the password of Basic"
 )
+ENDED: Final = (
+    "the token has expired, or the key that signed it was withdrawn; send another one, or a key of "
+    "this server"
+)
 CROSS_SITE: Final = (
     "a browser sent this for a page of another site, which may not spend this server's "
     "budget; call it from a program, or with a Bearer key"
@@ -134,11 +138,15 @@ class Caller:
         """Return the request's key or token as it is now, for example with changed roles.
 
         Raises:
-            UnauthorizedError: the key is no longer accepted, or the token has expired.
+            UnauthorizedError: the key is no longer accepted, or the token has expired, or the
+                provider has withdrawn the key that signed it.
             ForbiddenError: the key or token has lost the required role.
 
         """
-        return _allowed(self.now(), self.needed)
+        found = self.now()
+        if found is None:
+            raise UnauthorizedError(ENDED if self.found.noun == "token" else SEND_A_KEY)
+        return _allowed(found, self.needed)
 
     @property
     def name(self) -> str:
@@ -228,9 +236,7 @@ class Access:
         return presented
 
 
-def _allowed(found: Found | None, needed: Role) -> Found:
-    if found is None:
-        raise UnauthorizedError(SEND_A_KEY)
+def _allowed(found: Found, needed: Role) -> Found:
     if not any(role.allows(needed) for role in found.roles):
         noun, has = found.noun, " and ".join(sorted(found.roles)) or "none"
         text = f"this route needs the role {needed}, and the {noun} has {has}; send another {noun}"

@@ -17,7 +17,9 @@ import asyncio
 import hashlib
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -30,7 +32,7 @@ from app.http.problems import IssuerUnavailableError
 from app.settings.addresses import is_loopback, is_secure_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     import httpx
     from joserfc.jwk import Key as SigningKey
@@ -56,6 +58,12 @@ DISCOVERY: Final = "/.well-known/openid-configuration"
 LEEWAY_SECONDS: Final = 30
 FETCH_SECONDS_MAX: Final = 5.0
 DOCUMENT_BYTES_MAX: Final = 2**20
+KEYS_OF_ID_MAX: Final = 8
+"""Signing keys with one id, of which each is tried."""
+
+PRIVATE_MEMBERS: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth"})
+"""What no provider should publish, and a check of a signature does not need."""
+
 # How often keys that are known are fetched again, at a token whose key is unknown and without.
 UNKNOWN_KEY_SECONDS: Final = 60.0
 KNOWN_KEYS_SECONDS: Final = 600.0
@@ -79,7 +87,17 @@ UNREACHED: Final = (
     "the keys of this server's OpenID provider cannot be fetched, so that no token can be "
     "checked; try again in a few seconds, or send a key of this server"
 )
+ANOTHER_ISSUER: Final = (
+    "its discovery document names another issuer; both must be equal, also in a slash at the end"
+)
+NO_KEYS_ADDRESS: Final = "its discovery document names no https address of signing keys"
+NO_SIGNING_KEY: Final = "it publishes no signing key that this server can use"
+TOO_LONG: Final = f"a document of it is longer than {DOCUMENT_BYTES_MAX} bytes"
 log = structlog.get_logger("conclave.api")
+
+
+class _ProviderError(Exception):
+    """What a provider published is of no use; the text is a fixed one."""
 
 
 def is_token(presented: str) -> bool:
@@ -98,6 +116,8 @@ class VerifiedToken:
         subject: the user or program that the token identifies, with the token's issuer.
         until: the time of expiry, in seconds since 1970.
         name_of: a function that returns the name under which a subject is counted.
+        is_signed: a function that returns whether the provider still publishes the key that signed
+            the token, as far as this server knows.
 
     """
 
@@ -106,6 +126,7 @@ class VerifiedToken:
     subject: str = field(repr=False)
     until: float
     name_of: Callable[[str], str]
+    is_signed: Callable[[], bool]
 
     @property
     def noun(self) -> str:
@@ -124,8 +145,8 @@ class VerifiedToken:
         return Asker(self.name_of(self.subject), *self.limits)
 
     def now(self) -> VerifiedToken | None:
-        """Return this token, or None once it has expired."""
-        return self if time.time() < self.until else None
+        """Return this token, or None once it has expired or its signing key was withdrawn."""
+        return self if time.time() < self.until and self.is_signed() else None
 
 
 class SigningKeys:
@@ -146,12 +167,15 @@ class SigningKeys:
         self.fetch_count = 0
         self._issuer = issuer
         self._clock = clock
-        self._keys: tuple[SigningKey, ...] = ()
+        self._keys: Mapping[str | None, Sequence[SigningKey]] = {}
+        self._prints: frozenset[str] = frozenset()
         self._fetching: asyncio.Task[None] | None = None
         self._tried_at = self._asked_again_at = -math.inf
 
-    async def find(self, key_id: str | None) -> SigningKey | None:
-        """Return the signing key with an id, or the only signing key if the token names no id.
+    async def find(self, key_id: str | None) -> Sequence[SigningKey]:
+        """Return the signing keys with an id, or the only signing key if the token names no id.
+
+        A set may have keys of different kinds under one id. The result is empty if no key has it.
 
         Raises:
             IssuerUnavailableError: no signing key is known, and none can be fetched.
@@ -161,7 +185,7 @@ class SigningKeys:
             await self._fetch_first()
             return self._known(key_id)
         found, now = self._known(key_id), self._clock()
-        if found is not None:
+        if found:
             return found
         if now >= self._asked_again_at + UNKNOWN_KEY_SECONDS:
             self._asked_again_at = now
@@ -175,10 +199,19 @@ class SigningKeys:
         if self._keys and self._clock() >= self._tried_at + KNOWN_KEYS_SECONDS:
             self._fetching = self._fetch_soon()
 
-    def _known(self, key_id: str | None) -> SigningKey | None:
-        if key_id is None:
-            return self._keys[0] if len(self._keys) == 1 else None
-        return next((key for key in self._keys if key.kid == key_id), None)
+    def is_published(self, print_of_key: str) -> bool:
+        """Return whether a signing key, given by its thumbprint (RFC 7638), is still known.
+
+        Known keys that are old are fetched again, without waiting for them.
+        """
+        self.refresh()
+        return print_of_key in self._prints
+
+    def _known(self, key_id: str | None) -> Sequence[SigningKey]:
+        if key_id is not None:
+            return self._keys.get(key_id, ())[:KEYS_OF_ID_MAX]
+        every = [key for keys in self._keys.values() for key in keys]
+        return every if len(every) == 1 else ()
 
     async def _fetch_first(self) -> None:
         is_pause = self._clock() < self._tried_at + IssuerUnavailableError.retry_after_seconds
@@ -197,12 +230,18 @@ class SigningKeys:
     async def _fetch(self) -> None:
         try:
             async with asyncio.timeout(FETCH_SECONDS_MAX):
-                self._keys = await _published_keys(self._issuer)
+                keys = await _published_keys(self._issuer)
+        except _ProviderError as error:
+            log.warning("issuer_not_reached", error="ProviderError", reason=str(error))
         except Exception as error:  # noqa: BLE001 -- whatever a provider says or does not
             log.warning("issuer_not_reached", error=type(error).__name__)
         else:
+            by_id: dict[str | None, list[SigningKey]] = {}
+            for key in keys:
+                by_id.setdefault(key.kid, []).append(key)
+            self._keys, self._prints = by_id, frozenset(key.thumbprint() for key in keys)
             self.fetch_count += 1
-            log.info("signing_keys_fetched", count=len(self._keys))
+            log.info("signing_keys_fetched", count=len(keys))
         finally:
             self._fetching = None
 
@@ -225,13 +264,22 @@ async def _published_keys(issuer: str) -> tuple[SigningKey, ...]:
     ) as client:
         document = await _document(client, issuer.rstrip("/") + DISCOVERY)
         address = document.get("jwks_uri")
-        if document.get("issuer") != issuer or not is_secure_address(str(address)):
-            raise ValueError("not the document of this issuer")
+        if document.get("issuer") != issuer:
+            raise _ProviderError(ANOTHER_ISSUER)
+        if not is_secure_address(str(address)):
+            raise _ProviderError(NO_KEYS_ADDRESS)
         published = await _document(client, str(address))
-    keys = tuple(key for each in published["keys"] if (key := _signing_key(each)) is not None)
+    # A megabyte of keys takes tenths of a second to read.
+    keys = await asyncio.to_thread(_signing_keys, published.get("keys"))
     if not keys:
-        raise ValueError("no key that signs")
+        raise _ProviderError(NO_SIGNING_KEY)
     return keys
+
+
+def _signing_keys(published: object) -> tuple[SigningKey, ...]:
+    """Return the usable signing keys of a published set."""
+    every = published if isinstance(published, list) else []
+    return tuple(key for each in every if (key := _signing_key(each)) is not None)
 
 
 async def _document(client: httpx.AsyncClient, address: str) -> dict[str, Any]:
@@ -241,7 +289,7 @@ async def _document(client: httpx.AsyncClient, address: str) -> dict[str, Any]:
         async for part in response.aiter_bytes():
             body += part
             if len(body) > DOCUMENT_BYTES_MAX:
-                raise ValueError("a document that is too long")
+                raise _ProviderError(TOO_LONG)
     return msgspec.json.decode(bytes(body), type=dict[str, Any])
 
 
@@ -251,10 +299,12 @@ def _signing_key(published: object) -> SigningKey | None:
 
     if not isinstance(published, dict) or published.get("use", "sig") != "sig":
         return None
-    if published.get("kty") not in KEY_TYPES:
+    kind, key_id = published.get("kty"), published.get("kid")
+    if not isinstance(kind, str) or kind not in KEY_TYPES or not isinstance(key_id, str | None):
         return None
+    public: Any = {name: each for name, each in published.items() if name not in PRIVATE_MEMBERS}
     try:
-        return import_key(published)
+        return import_key(public)
     except Exception:  # noqa: BLE001 -- a set may hold keys of a later standard
         return None
 
@@ -309,10 +359,8 @@ class Tokens:
         known = self._verified.get(digest)
         if known is not None and known.now() is not None:
             return known
-        key = await self._keys.find(self._key_id(presented))
-        if key is None:
-            raise UnauthorizedError(UNSIGNED + ANOTHER)
-        token = self._read(presented, key)
+        keys = await self._keys.find(self._key_id(presented))
+        token = self._read(presented, keys)
         self._verified[digest] = token
         return token
 
@@ -331,24 +379,37 @@ class Tokens:
             raise UnauthorizedError(UNREADABLE + ANOTHER)
         return key_id
 
-    def _read(self, presented: str, key: SigningKey) -> VerifiedToken:
-        """Return a token that this key has signed and whose claims hold."""
+    def _read(self, presented: str, keys: Sequence[SigningKey]) -> VerifiedToken:
+        """Return a token that one of these keys has signed and whose claims hold."""
         from joserfc.errors import ClaimError, JoseError  # noqa: PLC0415 -- loaded by now
-        from joserfc.jwt import decode  # noqa: PLC0415 -- loaded by now
 
         try:
-            claims = decode(presented, key, registry=self._headers).claims
+            claims, signer = self._signed(presented, keys)
             self._claims.validate(claims)
-            return self._of(claims)
+            return self._of(claims, signer)
         except ClaimError as error:
             text = REFUSED_CLAIMS.get(str(error.claim).partition(",")[0], UNREADABLE)
             raise UnauthorizedError(text + ANOTHER) from None
         except JoseError:
             raise UnauthorizedError(UNSIGNED + ANOTHER) from None
+        except UnauthorizedError:
+            raise
         except Exception:  # noqa: BLE001 -- whatever a client sends
             raise UnauthorizedError(UNREADABLE + ANOTHER) from None
 
-    def _of(self, claims: dict[str, Any]) -> VerifiedToken:
+    def _signed(
+        self, presented: str, keys: Sequence[SigningKey]
+    ) -> tuple[dict[str, Any], SigningKey]:
+        """Return the claims of a token, with the first of some keys that has signed it."""
+        from joserfc.errors import JoseError  # noqa: PLC0415 -- loaded by now
+        from joserfc.jwt import decode  # noqa: PLC0415 -- loaded by now
+
+        for key in keys:
+            with suppress(JoseError):
+                return decode(presented, key, registry=self._headers).claims, key
+        raise UnauthorizedError(UNSIGNED + ANOTHER)
+
+    def _of(self, claims: dict[str, Any], signer: SigningKey) -> VerifiedToken:
         settings = self._settings
         named = claims.get(settings.roles_claim)
         words = named.split() if isinstance(named, str) else named
@@ -359,6 +420,7 @@ class Tokens:
             subject=f"{settings.issuer} {claims['sub']}",
             until=float(claims["exp"]) + LEEWAY_SECONDS,
             name_of=self._name_of,
+            is_signed=partial(self._keys.is_published, signer.thumbprint()),
         )
 
 

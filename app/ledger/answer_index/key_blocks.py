@@ -63,8 +63,16 @@ class NoBlocks:
 
 
 def item_of(digest: bytes, number: int) -> bytes:
-    """Return the index item (``ITEM_BYTES``) of an answer: its key, and its number."""
-    return digest[:PREFIX_BYTES] + number.to_bytes(NUMBER_BYTES, "big")
+    """Return the index item (``ITEM_BYTES``) of an answer: its key, and its number.
+
+    Raises:
+        LedgerCorruptError: the number is negative, or longer than ``NUMBER_BYTES``.
+
+    """
+    try:
+        return digest[:PREFIX_BYTES] + number.to_bytes(NUMBER_BYTES, "big")
+    except OverflowError:
+        raise LedgerCorruptError("a key of the newest answers has no answer's number") from None
 
 
 def block_of(digest: bytes, level: int) -> int:

@@ -80,6 +80,10 @@ class Issuer:
         """Say something else in the discovery document."""
         self._post("/publish", changes)
 
+    def publish_beside(self, *others: object) -> None:
+        """Publish these in the set of keys, before those that sign."""
+        self._post("/beside", others)
+
     def public_key(self) -> dict[str, Any]:
         """Return the newest key that is published."""
         import httpx
@@ -107,6 +111,7 @@ class Provider(ThreadingHTTPServer):
     Attributes:
         keys: those that are published; the last one signs.
         changes: what the discovery document says in other words.
+        others: what is in the set of keys before those that sign.
         fetch_count: how often it was asked for.
 
     """
@@ -116,6 +121,11 @@ class Provider(ThreadingHTTPServer):
         super().__init__((HOST, port), Handler)
         self.keys: list[Key] = []
         self.changes: dict[str, Any] = {}
+        # A provider may have keys that sign nothing, or that nobody understands.
+        self.others: list[Any] = [
+            {"kty": "oct", "k": "c2VjcmV0", "kid": "shared"},
+            {"kty": "RSA", "kid": "?"},
+        ]
         self.fetch_count = self.key_count = 0
         self.add_key()
 
@@ -149,10 +159,8 @@ class Handler(BaseHTTPRequestHandler):
         """Give the discovery document or the keys."""
         provider = self.server
         if self.path == "/keys":
-            # A provider may have keys that sign nothing, or that nobody understands.
-            others = [{"kty": "oct", "k": "c2VjcmV0", "kid": "shared"}, {"kty": "RSA", "kid": "?"}]
             keys = [key.as_dict(private=False) for key in provider.keys]
-            self._reply({"keys": others + keys})
+            self._reply({"keys": provider.others + keys})
         elif self.path == DISCOVERY:
             provider.fetch_count += 1
             document = {"issuer": provider.address, "jwks_uri": f"{provider.address}/keys"}
@@ -169,6 +177,8 @@ class Handler(BaseHTTPRequestHandler):
             provider.add_key()
         elif self.path == "/publish":
             provider.changes = body
+        elif self.path == "/beside":
+            provider.others = body
         token = provider.sign(body) if self.path == "/token" else ""
         self._reply({"token": token, "count": provider.fetch_count})
 

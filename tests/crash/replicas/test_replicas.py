@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from app.cli import run
+from app.ledger.database.postgresql import DRAWING_LOCK
 from app.ledger.ledger import open_ledger
 from tests.builders.crash.clients import Clients, check_ledger, connect
 from tests.builders.server.chances import Asked
@@ -93,6 +95,55 @@ def test_servers_that_start_at_once_share_one_release(release: SmallRelease) -> 
     assert [share.mechanism for share in state.charged] == ["relabel", "answers"]
     assert [budget["unstable"]["left"] for budget in budgets] == [0] * (SERVERS - 1)
     assert budgets[0]["ledger"] == {"sequence": state.head.sequence, "head": state.head.hash}
+    assert run(["verify", "--config", str(release.config)]) == 0
+
+
+REFUSE_THE_CLASSIFIER = (
+    "CREATE FUNCTION refuse_the_classifier() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "IF NEW.kind = 'ClassifierPublished' THEN RAISE EXCEPTION 'full' USING ERRCODE = '53100'; "
+    "END IF; RETURN NEW; END $$; "
+    "CREATE TRIGGER refuse_the_classifier BEFORE INSERT ON entries "
+    "FOR EACH ROW EXECUTE FUNCTION refuse_the_classifier()"
+)
+TURN = (
+    "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+REFUSED_SECONDS = 4.0
+
+
+def test_a_classifier_that_the_database_refuses_is_drawn_by_one_server(
+    release: SmallRelease, postgresql: PostgresqlServer
+) -> None:
+    """The database is full for the classifier alone: who drew it keeps the turn until it fits."""
+    text = release.config.read_text(encoding="utf-8").replace("queries = 200", "queries = 2")
+    release.config.write_text(text, encoding="utf-8")
+    servers = [start(release, f"server{number}") for number in range(2)]
+    with ExitStack() as ending:
+        for server in servers:
+            ending.callback(server.kill)
+        addresses = [server.wait_until_ready().address for server in servers]
+        with postgresql.connect(release.settings().ledger_url) as connection:
+            connection.execute(REFUSE_THE_CLASSIFIER)
+            clients = Clients()
+            for address in addresses:
+                with connect(address) as http:
+                    clients.ask_new(http, agreed)
+            holders: set[int] = set()
+            until = time.monotonic() + REFUSED_SECONDS
+            while time.monotonic() < until:
+                holders |= {pid for (pid,) in connection.execute(TURN, (DRAWING_LOCK,))}
+                time.sleep(0.05)
+            assert len(holders) == 1
+            connection.execute("DROP TRIGGER refuse_the_classifier ON entries")
+            connection.execute("DROP FUNCTION refuse_the_classifier()")
+        for address in addresses:
+            clients.ask_the_rest(address)
+        documents = {httpx.get(f"{address}/classifier").text for address in addresses}
+    state = check_ledger(release, clients)
+    assert state.classifier is not None
+    assert documents == {state.classifier.classifier}
+    assert [share.mechanism for share in state.charged] == ["relabel", "answers", "classifier"]
     assert run(["verify", "--config", str(release.config)]) == 0
 
 

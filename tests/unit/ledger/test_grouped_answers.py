@@ -209,6 +209,20 @@ def test_an_answer_between_groups_is_missing(tmp_path: Path) -> None:
         read_answer(connection, 1, 5)
 
 
+@pytest.mark.parametrize("number", [-1, 1 << 48])
+def test_a_newest_key_with_a_number_that_no_answer_has_is_refused(
+    tmp_path: Path, number: int
+) -> None:
+    """The planted fault: verification names it, and who reads the index to record an answer."""
+    path = tmp_path / "number.db"
+    middle_of_life(path).close()
+    tamper(path, f"UPDATE newest_answers SET query_id = {number} WHERE query_id = 9")
+    assert "newest answers" in account_of(path)
+    ledger = open_ledger(url_of(path), create=True)
+    with pytest.raises(LedgerCorruptError, match="no answer's number"):
+        record(ledger, [answer(ledger, 10)])
+
+
 @pytest.mark.parametrize("before", [1, NEWEST])
 def test_a_digest_that_occurs_twice_with_the_newest_part_full_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int

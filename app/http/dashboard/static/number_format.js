@@ -14,7 +14,7 @@ export const count = (number) => counts.format(number);
 export const roundly = (number) => roundCounts.format(number);
 
 /** A count in large figures: rounded where a tile has no room for all of it, which a line below has. */
-export const inLarge = (number) => (number < 1e9 ? count(number) : roundly(number));
+export const inLarge = (number) => (number < 1e7 ? count(number) : roundly(number));
 
 /** A privacy parameter: plain where that is short, else with its power of ten. */
 export function cost(number) {

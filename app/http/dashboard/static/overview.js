@@ -118,7 +118,7 @@ function showUnstable(budget, forecast, outlook, worry) {
   element("unstable-tile").dataset.level = worry;
   const isOver = budget.phase !== "ensemble";
   setText("unstable-title", `${units.title} ${isOver ? "used" : "left"}`);
-  setText("unstable-left", isOver ? count(used) : cutoff === null ? "no cutoff" : count(left));
+  setText("unstable-left", isOver ? inLarge(used) : cutoff === null ? "no cutoff" : inLarge(left));
   setText("unstable-words", cutoff === null ? withoutCutoff(budget) : `of ${count(cutoff)}${isOver ? " at most" : `; ${count(used)} used`}`);
   meter("unstable-meter", used, cutoff);
   setText("unstable-forecast", forecast === null || cutoff === null ? "" : cutoffAhead(forecast, outlook.time));

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
 import json
+import re
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from joserfc import jwk, jwt
 from structlog.testing import capture_logs
 
 from app.errors import ConfigurationError, OpeningError, UnauthorizedError
-from app.http.access.access_control import SEND_A_KEY, SEND_EITHER, Caller
+from app.http.access.access_control import ENDED, SEND_EITHER, Caller
 from app.http.access.keys import KeyRing, Role
 from app.http.access.tokens import (
     ANOTHER,
+    ANOTHER_ISSUER,
+    DISCOVERY,
+    KEYS_OF_ID_MAX,
     KNOWN_KEYS_SECONDS,
+    NO_KEYS_ADDRESS,
+    NO_SIGNING_KEY,
     NOT_INSTALLED,
     REFUSED_CLAIMS,
+    TOO_LONG,
     UNKNOWN_KEY_SECONDS,
     UNREACHED,
     UNREADABLE,
@@ -37,8 +47,6 @@ from tests.http.doubles import JSON, KEY_RING, KEYS, Http, assert_problem, probl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import httpx
 
 HOUR = 3600
 SECONDS_MAX = 60
@@ -272,6 +280,106 @@ def test_known_keys_are_fetched_again_while_tokens_come() -> None:
         assert issuer.fetch_count() == 3
 
 
+def test_a_token_of_a_withdrawn_key_ends_its_stream() -> None:
+    """An open stream follows a rotation too: it asks for the keys itself, and then says why."""
+    clock = Clock()
+
+    async def follow(issuer: Issuer) -> list[str]:
+        settings = OidcSettings(issuer=issuer.address, audience=AUDIENCE)
+        tokens = Tokens(settings, SigningKeys(issuer.address, clock=clock), named)
+        found = await tokens.find(issuer.token())
+        caller = Caller(found, Role.QUERY, found.now)
+        caller.found_now()
+        issuer.rotate()
+        clock.seconds += KNOWN_KEYS_SECONDS
+        refusals: list[str] = []
+        async with asyncio.timeout(SECONDS_MAX):
+            while not refusals:
+                await asyncio.sleep(0.001)
+                try:
+                    caller.found_now()
+                except UnauthorizedError as error:
+                    refusals.append(str(error))
+        assert (await tokens.find(issuer.token())).now() is not None
+        return refusals
+
+    with Issuer() as issuer:
+        assert asyncio.run(follow(issuer)) == [ENDED]
+
+
+def test_a_set_may_have_keys_that_nobody_understands() -> None:
+    """Whatever is no usable key is left aside, and keys of one id are told apart by trying."""
+    with Issuer() as issuer:
+        token, key_id = issuer.token(), issuer.public_key()["kid"]
+        twin = jwk.generate_key("RSA", 2048, {"kid": key_id}).as_dict(private=False)
+        other = jwk.generate_key("EC", "P-256", {"kid": key_id}).as_dict(private=False)
+        issuer.publish_beside(
+            twin, other, 1, None, [], {"kty": ["EC"]}, {"kty": {}}, other | {"kid": ["a"]}
+        )
+        with taking(issuer.address) as http:
+            assert ask(http, token).status_code == 200
+            assert_problem(ask(http, issuer.token(aud="x")), unauthorized(REFUSED_CLAIMS["aud"]))
+
+
+def test_of_many_keys_with_one_id_few_are_tried() -> None:
+    """A check of a token takes a bounded time, whatever the provider publishes."""
+    with Issuer() as issuer:
+        token, key_id = issuer.token(), issuer.public_key()["kid"]
+        other = jwk.generate_key("EC", "P-256", {"kid": key_id}).as_dict(private=False)
+        issuer.publish_beside(*[other] * KEYS_OF_ID_MAX)
+        with taking(issuer.address) as http:
+            assert_problem(ask(http, token), unauthorized(UNSIGNED))
+
+
+def test_a_private_key_that_is_published_is_read_as_a_public_one() -> None:
+    """Checking a private key takes tens of milliseconds, and its public part is all it needs."""
+    private = jwk.generate_key("RSA", 2048, {"kid": "open"})
+    with Issuer() as issuer:
+        issuer.publish_beside(private.as_dict(private=True))
+
+        async def published() -> list[bool]:
+            keys = SigningKeys(issuer.address)
+            return [key.is_private for key in await keys.find("open")]
+
+        assert asyncio.run(published()) == [False]
+
+
+def test_a_provider_that_does_not_answer_delays_nobody_else() -> None:
+    """While a token waits for the provider's keys, a key of the file is answered."""
+
+    async def listen(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await released.wait()
+        writer.close()
+        await writer.wait_closed()
+        ended.set()
+
+    async def play(http: Http) -> None:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(http.application), base_url="http://127.0.0.1:8000"
+        ) as client:
+            token = {"Authorization": f"Bearer {encoded({'alg': 'RS256', 'kid': 'a'})}.e30.x"}
+            key = {"Authorization": f"Bearer {KEYS[Role.QUERY]}"}
+            waiting = asyncio.create_task(client.get("/schema", headers=token))
+            await asked.wait()
+            for _ in range(20):
+                assert (await client.get("/schema", headers=key)).status_code == 200
+            assert not waiting.done()
+            released.set()
+            assert (await waiting).status_code == 503
+            await ended.wait()
+
+    async def serve() -> None:
+        server = await asyncio.start_server(listen, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            with taking(f"http://127.0.0.1:{port}") as http:
+                await play(http)
+
+    asked, released, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    asyncio.run(serve())
+
+
 def test_a_provider_that_is_down_stops_nobody_once_its_keys_are_known() -> None:
     """Tokens that were seen before and tokens that were not go on; unknown keys are refused."""
     with Issuer() as issuer, taking(issuer.address) as http:
@@ -309,19 +417,22 @@ def test_a_provider_that_is_down_from_the_start_is_waited_for() -> None:
 
 def test_a_document_that_is_not_the_issuers_is_not_followed() -> None:
     """Another issuer's, one whose keys anybody could answer for, and one without an end."""
-    wrong: tuple[dict[str, object], ...] = (
-        {"issuer": "https://elsewhere.example"},
-        {"jwks_uri": "http://192.0.2.1/keys"},
-        {"jwks_uri": None},
-        {"jwks_uri": "file:///etc/passwd"},
-        {"padding": "x" * 2**20},
-    )
     with Issuer() as issuer:
         token = issuer.token()
-        for changes in wrong:
+        wrong: tuple[tuple[dict[str, object], str], ...] = (
+            ({"issuer": "https://elsewhere.example"}, ANOTHER_ISSUER),
+            ({"issuer": f"{issuer.address}/"}, ANOTHER_ISSUER),
+            ({"jwks_uri": "http://192.0.2.1/keys"}, NO_KEYS_ADDRESS),
+            ({"jwks_uri": None}, NO_KEYS_ADDRESS),
+            ({"jwks_uri": "file:///etc/passwd"}, NO_KEYS_ADDRESS),
+            ({"jwks_uri": f"{issuer.address}{DISCOVERY}"}, NO_SIGNING_KEY),
+            ({"padding": "x" * 2**20}, TOO_LONG),
+        )
+        for changes, reason in wrong:
             issuer.publish(**changes)
-            with taking(issuer.address) as http:
+            with taking(issuer.address) as http, capture_logs() as logged:
                 assert ask(http, token).status_code == 503
+            assert [line.get("reason") for line in logged if "error" in line][:1] == [reason]
         issuer.publish()
         with taking(issuer.address) as http:
             assert ask(http, token).status_code == 200
@@ -387,11 +498,14 @@ def test_a_token_that_ends_ends_its_stream() -> None:
         subject="ada",
         until=time.time() + HOUR,
         name_of=str,
+        is_signed=lambda: True,
     )
     assert Caller(token, Role.QUERY, token.now).found_now().asker.name == "ada"
-    ended = VerifiedToken(token.roles, token.limits, "ada", time.time() - 1, str)
-    with pytest.raises(UnauthorizedError, match=SEND_A_KEY):
-        Caller(token, Role.QUERY, ended.now).found_now()
+    late = replace(token, until=time.time() - 1)
+    unsigned = replace(token, is_signed=lambda: False)
+    for ended in (late, unsigned):
+        with pytest.raises(UnauthorizedError, match=re.escape(ENDED)):
+            Caller(token, Role.QUERY, ended.now).found_now()
 
 
 def test_without_the_extra_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

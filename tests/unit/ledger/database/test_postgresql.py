@@ -419,6 +419,41 @@ def test_a_turn_is_one_servers(
     other.close()
 
 
+def test_a_kept_turn_is_one_servers_until_it_has_recorded_its_draw(
+    ledger: Ledger, address: str, postgresql: PostgresqlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refused by a full database it keeps its turn; cut off from the database it loses that."""
+    monkeypatch.setattr(postgresql_module, "LOCK_SECONDS_MAX", 0.1)
+    other = open_ledger(address, create=True)
+
+    def refused() -> None:
+        with ledger.drawing.hold() as is_held:
+            assert is_held()
+            ledger.drawing.keep()
+            raise LedgerUnavailableError("full")
+
+    for _ in range(2):
+        with pytest.raises(LedgerUnavailableError, match="full"):
+            refused()
+        with pytest.raises(LedgerUnavailableError, match="another server"), other.drawing.hold():
+            pass
+    with ledger.drawing.hold():
+        pass
+    with other.drawing.hold() as is_held:
+        assert is_held()
+    with pytest.raises(LedgerUnavailableError, match="full"):
+        refused()
+    end_connections(address, postgresql)
+    with other.drawing.hold() as is_held:
+        assert is_held()
+    with pytest.raises(LedgerUnavailableError, match="full"):
+        refused()
+    ledger.close()
+    with other.drawing.hold() as is_held:
+        assert is_held()
+    other.close()
+
+
 def test_a_turn_lasts_as_long_as_its_server_is_awake(
     ledger: Ledger, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from app.errors import InvariantError, LedgerUnavailableError
-from app.ledger.database.locks import DRAW_SUFFIX
+from app.ledger.database.locks import ANOTHER_DRAWS, DRAW_SUFFIX
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.privacy.voting.query_decision import Phase
 from app.release.classifier import switch as module
 from app.release.classifier.switch import answered_points, draw_classifier, switch_phase
+from tests.builders.crash.faulting import set_pragma
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.release.opened_release import changed
 from tests.builders.release.small_release import (
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 
 MARGINS = (-30, -1, 1, 30)
+SQLITE_PAGES_MAX = 1 << 30
 
 
 def answered(release: SmallRelease) -> Release:
@@ -157,6 +160,59 @@ def test_of_two_processes_one_publishes(
     switch_phase(slow, seeded_noise(7))
     assert slow.classifier == fast.classifier
     assert kinds(slow) == ["ShareCharged", "ClassifierPublished"]
+
+
+@pytest.mark.parametrize("pragma", ["max_page_count", "query_only"])
+def test_after_a_refused_publication_no_other_process_draws(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch, pragma: str
+) -> None:
+    """The refusal may tell of the draw: it is published once there is room, and no second one."""
+    first, second = answered(small_release), small_release.open()
+
+    def draw_and_fill(given: Release, noise: NoiseSource) -> PublishedClassifier:
+        drawn = draw_classifier(given, noise)
+        # Longer than what is left of a page, as a larger class would make it.
+        drawn = replace(drawn, json=drawn.json + b" " * 20_000)
+        set_pragma(given.ledger, pragma, 1)
+        return drawn
+
+    monkeypatch.setattr(module, "draw_classifier", draw_and_fill)
+    for _ in range(2):
+        with pytest.raises(LedgerUnavailableError):
+            switch_phase(first, seeded_noise(7))
+    monkeypatch.setattr(module, "draw_classifier", pytest.fail)
+    with pytest.raises(LedgerUnavailableError, match=ANOTHER_DRAWS):
+        switch_phase(second, seeded_noise(8))
+    kept = first.private_classifier
+    assert kept is not None
+    set_pragma(first.ledger, pragma, SQLITE_PAGES_MAX if pragma == "max_page_count" else 0)
+    switch_phase(first, seeded_noise(7))
+    switch_phase(second, seeded_noise(8))
+    assert first.classifier == second.classifier
+    published = first.ledger.read_state().classifier
+    assert published is not None
+    assert published.classifier == kept.json.decode()
+    assert kinds(second) == ["ShareCharged", "ClassifierPublished"]
+
+
+def test_a_process_that_ends_leaves_its_draw_to_another(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its result is lost with it, so that the next process draws, under the same charge."""
+    first, second = answered(small_release), small_release.open()
+
+    def draw_and_fill(given: Release, noise: NoiseSource) -> PublishedClassifier:
+        drawn = draw_classifier(given, noise)
+        set_pragma(given.ledger, "query_only", 1)
+        return drawn
+
+    monkeypatch.setattr(module, "draw_classifier", draw_and_fill)
+    with pytest.raises(LedgerUnavailableError):
+        switch_phase(first, seeded_noise(7))
+    first.ledger.close()
+    monkeypatch.setattr(module, "draw_classifier", draw_classifier)
+    switch_phase(second, seeded_noise(8))
+    assert kinds(second) == ["ShareCharged", "ClassifierPublished"]
 
 
 def test_the_public_points_are_the_queries_answered(small_release: SmallRelease) -> None:
