@@ -130,7 +130,7 @@ def suspect(sides: Sides, trials: Trials) -> Suspicion:
     ]
     found = {channel for half in halves for side in half for run in side for channel in run}
     channels = [*sorted(found - {EVERYTHING}), EVERYTHING]  # of two that tell alike, the plainer
-    by_channel = {channel: _counted(halves, channel) for channel in channels}
+    by_channel = _first_of_alike({channel: _counted(halves, channel) for channel in channels})
     return Suspicion(common, tuple(_most_telling(by_channel, order, trials) for order in ORDERS))
 
 
@@ -150,6 +150,20 @@ def _counted(halves: Sequence[Sequence[Sequence[Transcript]]], channel: str) -> 
         tuple(Counter(run.get(channel, SILENT) for run in side) for side in half) for half in halves
     )
     return (earlier[0], earlier[1]), (later[0], later[1])
+
+
+def _first_of_alike(by_channel: Mapping[str, Halves]) -> dict[str, Halves]:
+    """Leave out every channel that tells what an earlier one tells, in other readings.
+
+    What a channel shows depends on how often its readings occurred, and on their order alone. Most
+    channels have one reading in all runs.
+    """
+    first: dict[tuple[tuple[int, ...], ...], str] = {}
+    for channel, halves in by_channel.items():
+        sides = [side for half in halves for side in half]
+        readings = sorted(set().union(*sides))
+        first.setdefault(tuple(tuple(side[each] for each in readings) for side in sides), channel)
+    return {channel: by_channel[channel] for channel in first.values()}
 
 
 def told_by(

@@ -1,4 +1,9 @@
-"""Where the ledgers of a test are: in files, or in PostgreSQL under the names of files."""
+"""Where the ledgers of a test are: in files, or in PostgreSQL under the names of files.
+
+Databases of PostgreSQL are copies of one that was created by the revisions as a server does it,
+each with a secret of its own.  ``Places``, ``test_postgresql.py`` and the tests of servers create
+theirs.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,9 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from app.ledger.database.open_database import open_database
+from app.ledger.entries.digests import SECRET_BYTES
+from app.noise.system import SystemNoise
 from tests.builders.ledger.single_answers import READ, SingleAnswer, gathered, parted
 
 if TYPE_CHECKING:
@@ -27,14 +35,29 @@ class Databases:
         """Begin with files."""
         self.server: PostgresqlServer | None = None
         self._address: dict[Path, str] = {}
+        self._template: dict[PostgresqlServer, str] = {}
 
     def url_of(self, path: Path) -> str:
         """Return the address of a ledger, in PostgreSQL a new database for each path."""
         if self.server is None:
             return f"sqlite:///{path}"
         if path not in self._address:
-            self._address[path] = self.server.create_database()
+            self._address[path] = self._new(self.server)
         return self._address[path]
+
+    def _new(self, server: PostgresqlServer) -> str:
+        """Create a database with the tables of a ledger, and no release."""
+        if server not in self._template:
+            template = server.create_database()
+            open_database(template, create=True, noise=SystemNoise()).close()
+            self._template[server] = template
+        address = server.copy_database(self._template[server])
+        with server.connect(address) as connection:
+            connection.execute("SET session_replication_role = replica")
+            connection.execute(
+                "UPDATE database_secret SET secret = %s", [SystemNoise().secret(SECRET_BYTES)]
+            )
+        return address
 
     def tamper(self, path: Path, *statements: str) -> None:
         """Change a database behind the ledger's back, where no trigger refuses it.

@@ -34,17 +34,19 @@ class PostgresqlServer:
     def __init__(self, url: URL) -> None:
         """Keep the address of a database on it that is there already."""
         self.url = url.set(drivername="postgresql")
+        self.strategy = ""  # how databases are created; empty for the server's own choice
 
     def create_database(self) -> str:
         """Create an empty database, and return its address as the ledger takes it."""
         name = f"conclave_test_{uuid.uuid4().hex}"
-        self.run(f"CREATE DATABASE {name}")
+        self.run(f"CREATE DATABASE {name} {self.strategy}")
         return self.address(name)
 
     def copy_database(self, address: str) -> str:
         """Create a database like one that nobody is connected to, and return its address."""
         name = f"conclave_test_{uuid.uuid4().hex}"
-        self.run(f"CREATE DATABASE {name} TEMPLATE {make_url(address).database}")
+        template = make_url(address).database
+        self.run(f"CREATE DATABASE {name} TEMPLATE {template} {self.strategy}")
         return self.address(name)
 
     def drop_database(self, address: str) -> None:
@@ -119,8 +121,10 @@ def postgresql_server(*, durable: bool = False) -> Iterator[PostgresqlServer]:
     with _started() as process:
         ours = OwnServer(process)
         if not durable:  # hundreds of small databases, none of which is to outlive anything
-            ours.run("ALTER SYSTEM SET fsync = off")
+            for setting in ("fsync", "full_page_writes", "autovacuum"):
+                ours.run(f"ALTER SYSTEM SET {setting} = off")
             ours.run("SELECT pg_reload_conf()")
+            ours.strategy = "STRATEGY file_copy"  # files, rather than a log of every page of them
         yield ours
 
 

@@ -52,7 +52,9 @@ COLUMNS = [
 # that is gone is not missed; nor is what makes a start quick.
 UNTOLD_TABLES = {"idempotency_keys", "checkpoints", "key_counts", "hour_counts"}
 REFUSED = "no two rows of a table have the same key, so that there is no such file"
-FLIPS_OF_A_COLUMN = 12
+FLIPS_OF_A_COLUMN = pytest.mark.parametrize("count", [4, pytest.param(12, marks=pytest.mark.long)])
+# The lives whose ledgers have triggers that no life before them has.
+OWN_TRIGGERS = ("labels",)
 INTEGER_BITS = (0, 1, 2, 5, 7, 14, 31, 40, 62)
 
 
@@ -129,14 +131,20 @@ def life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     verify(ledger)
     count = ledger.read_state().head.sequence
     ledger.close()
+    triggers = triggers_of(path)
     connection = sqlite3.connect(path)
-    found = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
-    triggers = dict(found.fetchall())
     for name in triggers:
         connection.execute(f"DROP TRIGGER {name}")
     connection.commit()
     connection.close()
     return Life(request.param, path, tuple(triggers.values()), count)
+
+
+def triggers_of(path: Path) -> dict[str, str]:
+    """Return the statements that make the triggers of a ledger, by their names."""
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+        return dict(found.fetchall())
 
 
 def flips(value: object) -> Iterator[object]:
@@ -175,8 +183,10 @@ def test_the_lives_have_every_kind_of_entry(tmp_path: Path) -> None:
     """No kind and no table is left out of what is tampered with below."""
     kinds: set[object] = set()
     tables: set[str] = set()
+    triggers: dict[frozenset[str], str] = {}
     for name in LIVES:
         ledger = lived(name, tmp_path / f"{name}.db")
+        triggers.setdefault(frozenset(triggers_of(tmp_path / f"{name}.db").values()), name)
         kinds |= {entry["kind"] for entry in ledger.public_entries(0, 100)}
         with ledger.snapshot() as connection:
             tables |= {
@@ -186,15 +196,17 @@ def test_the_lives_have_every_kind_of_entry(tmp_path: Path) -> None:
             }
     assert kinds == {event_type.KIND for event_type in EVENT_TYPES}
     assert tables == set(metadata.tables) - {"hour_counts"}  # written once a minute, by a server
+    assert set(triggers.values()) <= set(OWN_TRIGGERS)
 
 
+@FLIPS_OF_A_COLUMN
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
-def test_one_flipped_bit_is_named(life: Life, table: str, column: str) -> None:
+def test_one_flipped_bit_is_named(life: Life, table: str, column: str, count: int) -> None:
     """A flipped bit of a value in any column is told in a sentence."""
     choose = random.Random(f"{table}.{column}")
     rows = [row for row in life.rows(table) if row[column] is not None]
     every = [(row, changed) for row in rows for changed in flips(row[column])]
-    for row, changed in choose.sample(every, min(FLIPS_OF_A_COLUMN, len(every))):
+    for row, changed in choose.sample(every, min(count, len(every))):
         account = life.account(put(row, table, column, changed))
         assert account is not None, (row, changed)
         assert is_plain(account), account
@@ -322,6 +334,7 @@ def forge(connection: sqlite3.Connection) -> None:
     assert is_changed
 
 
+@pytest.mark.parametrize("life", OWN_TRIGGERS, indirect=True)
 @pytest.mark.parametrize("how", ["dropped", "weakened", "narrowed"])
 def test_any_trigger_dropped_or_altered_is_named(life: Life, how: str) -> None:
     """Each trigger that is gone, does nothing, or watches less, is told by its table."""

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-TABLE_COUNT = 10_000
+TABLE_COUNT = 2_500
+TABLE_COUNT_OF_LONG = 10_000
 CERTIFICATE_COUNT = 30
 KERNEL_COUNT = 20
 SHARED_COUNT = 1_000
@@ -188,11 +189,11 @@ SHAPES: dict[str, Callable[[ProfileTable, Random], ProfileTable]] = {
 """For each clause of the server's shape, a table that breaks it."""
 
 
-def drawn_tables(random: Random) -> list[tuple[str, ProfileTable]]:
+def drawn_tables(random: Random, count: int) -> list[tuple[str, ProfileTable]]:
     """Return parts of tables with what was altered in each, all whole ones among them."""
     whole = bases()
     found = [("nothing", table) for table in whole]
-    while len(found) < TABLE_COUNT:
+    while len(found) < count:
         name = random.choice(sorted(ALTERATIONS))
         table = ALTERATIONS[name](part_of(random.choice(whole), random), random)
         if table.cutoff >= 0 and table.delta_release >= 0 and table.alpha >= 1:
@@ -212,7 +213,7 @@ def holds(check: Callable[[], None]) -> bool:
 @pytest.fixture(scope="module")
 def tables() -> list[tuple[str, ProfileTable]]:
     """The same tables on every machine."""
-    return drawn_tables(Random(29))
+    return drawn_tables(Random(29), TABLE_COUNT)
 
 
 def numbers_of(table: ProfileTable) -> TableNumbers:
@@ -224,14 +225,25 @@ def test_both_checks_of_tables_agree_on_every_table(
     program: Path, tables: list[tuple[str, ProfileTable]]
 ) -> None:
     """The extracted checker and the server's decide alike on tables that hold and that do not."""
+    check_agreement(program, tables)
+
+
+@pytest.mark.long
+def test_both_checks_of_tables_agree_at_length(program: Path) -> None:
+    """Four times as many tables, of other draws, are decided alike too."""
+    check_agreement(program, drawn_tables(Random(31), TABLE_COUNT_OF_LONG))
+
+
+def check_agreement(program: Path, tables: list[tuple[str, ProfileTable]]) -> None:
+    """Check that both decide alike on every table, and that no kind is all held or all refused."""
     own = [holds(partial(hit_table.check, table)) for _, table in tables]
     other = verdicts(program, (line("table", numbers_of(table)) for _, table in tables))
     apart = [table for table, a, b in zip(tables, own, other, strict=True) if a != b]
     assert not apart, apart[0]
     refused = Counter(name for (name, _), held in zip(tables, own, strict=True) if not held)
     assert refused["nothing"] == 0
-    assert min(refused[name] for name in ALTERATIONS if name != "nothing") > TABLE_COUNT // 100
-    assert sum(own) > TABLE_COUNT // 5
+    assert min(refused[name] for name in ALTERATIONS if name != "nothing") > len(tables) // 100
+    assert sum(own) > len(tables) // 5
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES))
@@ -260,19 +272,38 @@ def plain_line(table: ProfileTable) -> str:
 
 
 GRID = [
-    (epsilon, cutoff, draws)
+    (epsilon, cutoff)
     for epsilon in (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
     for cutoff in (1, 5, 20)
-    for draws in ((), (Draw(epsilon / 10), Draw(3 * epsilon / 10)))
 ]
 
 
-def test_the_tables_that_serve_a_grid_of_budgets_are_accepted(program: Path) -> None:
+def is_shared_at_once(place: int) -> bool:
+    """Tell for a place of the grid whether the suite tries it shared or alone.
+
+    Neighbours in the grid are not alike; the long audits try the other way at each place.
+    """
+    return (place // 3 + place % 3) % 2 == 0
+
+
+@pytest.mark.parametrize(
+    "others", [False, pytest.param(True, marks=pytest.mark.long)], ids=["half", "other half"]
+)
+def test_the_tables_that_serve_a_grid_of_budgets_are_accepted(
+    program: Path, *, others: bool
+) -> None:
     """At each epsilon and cutoff, alone or shared by draws at the default shares; none less."""
     delta = Fraction(1, 10**6)
     served = [
-        calibrate(epsilon=epsilon, delta=delta, cutoff=cutoff, draws=draws)
-        for epsilon, cutoff, draws in GRID
+        calibrate(
+            epsilon=epsilon,
+            delta=delta,
+            cutoff=cutoff,
+            draws=(Draw(epsilon / 10), Draw(3 * epsilon / 10))
+            if is_shared_at_once(place) != others
+            else (),
+        )
+        for place, (epsilon, cutoff) in enumerate(GRID)
     ]
     assert verdicts(program, map(plain_line, served)) == [True] * len(GRID)
     lowered = [with_word_lowered(table) for table in served]

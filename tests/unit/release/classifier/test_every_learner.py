@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PAGE = ROOT / "docs" / "classifier-format.md"
 PUBLISHED_AS_CODE = {"finite"}
+ASKED_OF_PAGE = 2_000
+"""So many of the rows are given to the page's program, which predicts each alone, and slowly."""
 
 
 def test_every_learner_and_every_class_is_compared() -> None:
@@ -51,7 +53,9 @@ def test_document_model_and_client_predict_as_the_server(tmp_path: Path, name: s
     assert len(set(expected)) > 1
     predict = names_defined(PAGE, "import re")["predict"]
     document = json.loads(classifier.json)
-    assert [predict(document, row) for row in rows] == expected
+    assert len(set(expected[:ASKED_OF_PAGE])) > 1
+    page = [predict(document, row) for row in rows[:ASKED_OF_PAGE]]
+    assert page == expected[:ASKED_OF_PAGE]
     model = to_onnx(classifier.document)
     assert labels_of(model, classifier.document, rows) == expected
     (tmp_path / "classifier.json").write_bytes(classifier.json)
