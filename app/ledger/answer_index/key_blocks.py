@@ -25,7 +25,7 @@ from app.errors import LedgerCorruptError, invariant
 from app.ledger.answer_index.key_map import KeyMap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -262,18 +262,23 @@ class KeyImage:
         levels = range(IMAGE_LEVELS + 1, MAPPED_LEVELS + 1)
         return {(level, block) for level in levels for block in self._map.starts(level)}
 
-    def search_one(self, digest: bytes) -> tuple[Sequence[int], list[tuple[int, int]]]:
-        """Search for the key of one digest; the values returned are those of ``search``."""
+    def candidates(self, digest: bytes) -> Iterator[int]:
+        """Yield the answer numbers of items in memory whose key is the start of ``digest``.
+
+        The last level in memory comes first, since it has most items.
+        """
         key = int.from_bytes(digest[:PREFIX_BYTES], "big")
-        numbers, deep = self._known(key), []
-        for level in self._map.levels_with(key):
-            place = level, key >> _KEY_BITS - _BITS * level
-            if level > IMAGE_LEVELS:
-                deep.append(place)
-            else:
-                numbers = (*numbers, *self._in_block(place, key))
-        deep += [place for place, _ in self._not_mapped([key])]
-        return numbers, deep
+        for level in range(min(self.depth, IMAGE_LEVELS), 0, -1):
+            if self._map.may_have(level, key):
+                yield from self._in_block((level, key >> _KEY_BITS - _BITS * level), key)
+        yield from self._known(key)
+
+    def deep_blocks(self, digest: bytes) -> Iterator[tuple[int, int]]:
+        """Yield the stored blocks not in memory that may have a digest's key, deepest first."""
+        key = int.from_bytes(digest[:PREFIX_BYTES], "big")
+        for level in range(self.depth, IMAGE_LEVELS, -1):
+            if level > MAPPED_LEVELS or self._map.may_have(level, key):
+                yield level, key >> _KEY_BITS - _BITS * level
 
     def search(
         self, digests: Sequence[bytes]
@@ -297,16 +302,11 @@ class KeyImage:
                 deep.setdefault(place, []).append(key.to_bytes(PREFIX_BYTES, "big"))
             else:
                 found += self._in_block(place, key)
-        for place, key in self._not_mapped(wanted):
-            deep.setdefault(place, []).append(key.to_bytes(PREFIX_BYTES, "big"))
+        for level in range(max(IMAGE_LEVELS, MAPPED_LEVELS) + 1, self.depth + 1):
+            for key in wanted:
+                place = level, key >> _KEY_BITS - _BITS * level
+                deep.setdefault(place, []).append(key.to_bytes(PREFIX_BYTES, "big"))
         return found, deep
-
-    def _not_mapped(self, keys: Sequence[int]) -> list[tuple[tuple[int, int], int]]:
-        """Return the blocks of keys in the levels whose stored blocks are not noted."""
-        levels = range(max(IMAGE_LEVELS, MAPPED_LEVELS) + 1, self.depth + 1)
-        return [
-            ((level, key >> _KEY_BITS - _BITS * level), key) for level in levels for key in keys
-        ]
 
     def _known(self, key: int) -> tuple[int, ...]:
         known = self._numbers.get(key, ())

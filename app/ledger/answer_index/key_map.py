@@ -60,12 +60,10 @@ class KeyMap:
         first += block * size
         self._marks[first : first + size] = bytes(size)
 
-    def levels_with(self, key: int) -> list[int]:
-        """Return the levels of the map that may have a key."""
-        marks = self._marks
-        return [
-            level for level, (shift, first) in self._levels.items() if marks[first + (key >> shift)]
-        ]
+    def may_have(self, level: int, key: int) -> bool:
+        """Return whether a level may have a key, which is given as a whole number."""
+        place = self._levels.get(level)
+        return place is not None and self._marks[place[1] + (key >> place[0])] == 1
 
     def places(self, keys: Sequence[int]) -> list[tuple[int, int]]:
         """Return each level of the map that may have one of some keys, with the key."""

@@ -61,9 +61,11 @@ def digest_of(number: int) -> bytes:
 
 def found_by(image: KeyImage, blocks: MemoryBlocks, digest: bytes) -> list[int]:
     """Return the answer numbers that a search for a digest finds, in memory and in blocks."""
-    numbers, places = image.search_one(digest)
-    in_blocks = [blocks.bodies.get(place, b"") for place in places]
-    return [*numbers, *(number for body in in_blocks for number in numbers_in(body, digest))]
+    in_blocks = [blocks.bodies.get(place, b"") for place in image.deep_blocks(digest)]
+    return [
+        *image.candidates(digest),
+        *(number for body in in_blocks for number in numbers_in(body, digest)),
+    ]
 
 
 def deep_in(blocks: MemoryBlocks) -> set[tuple[int, int]]:
@@ -114,10 +116,14 @@ def test_each_key_is_in_one_place_and_found() -> None:
         assert found_by(image, blocks, digest) == [number]
     new = digest_of(0)
     assert found_by(image, blocks, new) == []
-    alone = [(digest, *image.search_one(digest)) for digest in [new, *digests]]
     in_memory, deep = image.search([new, *digests])
-    assert sorted(in_memory) == sorted(number for _, numbers, _ in alone for number in numbers)
-    asked = {(place, digest[:PREFIX_BYTES]) for digest, _, places in alone for place in places}
+    alone = [number for digest in digests for number in image.candidates(digest)]
+    assert sorted(in_memory) == sorted(alone)
+    asked = {
+        (place, digest[:PREFIX_BYTES])
+        for digest in [new, *digests]
+        for place in image.deep_blocks(digest)
+    }
     assert {(place, key) for place, keys in deep.items() for key in keys} == asked
     assert {place for place, _ in asked} <= blocks.bodies.keys()
     assert image.noted_blocks() == deep_in(blocks)
@@ -166,9 +172,10 @@ def test_keys_that_begin_alike_are_both_found() -> None:
         [each for pair in zip(alike, map(digest_of, range(8)), strict=True) for each in pair],
     )
     assert sorted(found_by(image, blocks, ALIKE)) == [1, 3, 5, 7, 9, 11, 13, 15]
-    in_memory, deep = image.search_one(ALIKE)
-    assert set(image.search([ALIKE, digest_of(-1)])[0]) == {*in_memory}
-    assert {place for place in deep if place[0] <= key_blocks.MAPPED_LEVELS} <= blocks.bodies.keys()
+    assert set(image.search([ALIKE, digest_of(-1)])[0]) == {*image.candidates(ALIKE)}
+    assert {
+        place for place in image.deep_blocks(ALIKE) if place[0] <= key_blocks.MAPPED_LEVELS
+    } <= blocks.bodies.keys()
 
 
 def test_blocks_of_levels_that_are_not_mapped_are_all_searched(
