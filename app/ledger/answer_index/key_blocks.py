@@ -16,7 +16,6 @@ nothing private.
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -165,10 +164,10 @@ def _pairs_of(body: bytes) -> tuple[list[int], list[int]]:
     return _keys_of(body).tolist(), numbers.view(">u8").ravel().tolist()
 
 
-def _keys_in(digests: Sequence[bytes]) -> tuple[int, ...]:
-    """Return the keys of digests, as whole numbers."""
+def _keys_in(digests: Sequence[bytes]) -> NDArray[np.uint64]:
+    """Return the keys of n digests as whole numbers, shape (n,)."""
     prefixes = b"".join([digest[:PREFIX_BYTES] for digest in digests])
-    return struct.unpack(f">{len(digests)}Q", prefixes)
+    return np.frombuffer(prefixes, ">u8").astype(np.uint64)
 
 
 def _items_of(digests: Sequence[bytes], first: int) -> bytes:
@@ -292,11 +291,12 @@ class KeyImage:
         """
         found: list[int] = []
         deep: dict[tuple[int, int], list[bytes]] = {}
-        wanted = _keys_in(digests)
+        keys = _keys_in(digests)
+        wanted = keys.tolist()
         if not self._numbers.keys().isdisjoint(wanted):
             for key in wanted:
                 found += self._known(key)
-        for level, key in self._map.places(wanted):
+        for level, key in self._map.places(keys):
             place = level, key >> _KEY_BITS - _BITS * level
             if level > IMAGE_LEVELS:
                 deep.setdefault(place, []).append(key.to_bytes(PREFIX_BYTES, "big"))
@@ -325,7 +325,7 @@ class KeyImage:
     def add(self, digests: Sequence[bytes]) -> None:
         """Add new answers to the newest items of the index."""
         first = self.answered + 1
-        self._learn(_keys_in(digests), range(first, first + len(digests)))
+        self._learn(_keys_in(digests).tolist(), range(first, first + len(digests)))
         self._added += digests
         self.answered += len(digests)
 

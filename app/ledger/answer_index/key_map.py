@@ -27,6 +27,7 @@ class KeyMap:
         self._levels: dict[int, tuple[int, int]] = {}  # how far keys are shifted, the first byte
         self._marks = bytearray()
         self._all = np.zeros(0, np.bool_)  # the same bytes
+        self._shifts = self._firsts = np.zeros(0, np.uint64)  # of every level
 
     def add(self, level: int, start_bits: int, starts: Sequence[int] | NDArray[np.uint64]) -> None:
         """Note the starts of keys that are in a level.
@@ -41,6 +42,7 @@ class KeyMap:
             self._levels[level] = _KEY_BITS - start_bits, len(self._marks)
             self._marks = self._marks + bytes(1 << start_bits)
             self._all = np.frombuffer(self._marks, np.bool_)
+            self._shifts, self._firsts = np.array([*self._levels.values()], np.uint64).T
         shift, first = self._levels[level]
         self._all[first : first + (1 << _KEY_BITS - shift)][starts] = True
 
@@ -65,11 +67,18 @@ class KeyMap:
         place = self._levels.get(level)
         return place is not None and self._marks[place[1] + (key >> place[0])] == 1
 
-    def places(self, keys: Sequence[int]) -> list[tuple[int, int]]:
-        """Return each level of the map that may have one of some keys, with the key."""
-        marks, found = self._marks, []
-        for level, (shift, first) in self._levels.items():
-            found += [(level, key) for key in keys if marks[first + (key >> shift)]]
+    def places(self, keys: NDArray[np.uint64]) -> list[tuple[int, int]]:
+        """Return each level of the map that may have one of some keys, shape (n,), with the key."""
+        found: list[tuple[int, int]] = []
+        if self._levels:
+            at = (keys[:, None] >> self._shifts) + self._firsts  # (n, levels)
+            of_keys, of_levels = np.nonzero(self._all.take(at.view(np.int64)))
+            levels = [*self._levels]
+            found += zip(
+                [levels[level] for level in of_levels.tolist()],
+                keys[of_keys].tolist(),
+                strict=True,
+            )
         return found
 
     def starts(self, level: int) -> list[int]:
