@@ -7,5 +7,6 @@ small table. From there many keys at a time are moved through levels of blocks, 
 blocks than the one before; ``docs/ledger-format.md`` has the layout.
 
 * ``key_blocks.py`` has the levels and blocks, and the rule that moves keys between them.
+* ``key_map.py`` is a map in memory that tells in which levels a key may be.
 * ``recorded_keys.py`` reads and writes the index in a transaction.
 """

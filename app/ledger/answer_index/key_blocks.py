@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from app.errors import LedgerCorruptError
+from app.errors import LedgerCorruptError, invariant
+from app.ledger.answer_index.key_map import KeyMap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,11 +40,26 @@ LEVELS_MAX: Final = 8
 IMAGE_LEVELS: Final = 3
 """Levels that the writer keeps in memory too, some million keys of 14 bytes."""
 
+START_BITS: Final = {1: 18, 2: 20, 3: 24}
+"""First bits of keys that are noted for each level in memory: in 18 MB at most.
+
+A new key begins like one of two million recorded ones in an eighth of all cases.
+"""
+
+MAPPED_LEVELS: Final = 6
+"""Levels up to which it is noted which blocks are stored, in 16 MB at most for level 6.
+
+There are no blocks of further levels before some thousand million answers.
+"""
+
 PREFIX_BYTES: Final = 8
 NUMBER_BYTES: Final = 6
 ITEM_BYTES: Final = PREFIX_BYTES + NUMBER_BYTES
 _PLACE_BYTES: Final = LEVELS_MAX // 2
 _BITS: Final = 4
+_KEY_BITS: Final = 8 * PREFIX_BYTES
+_WHOLE_ITEM: Final = np.dtype(f"V{ITEM_BYTES}")
+_ITEM: Final = np.dtype([("key", ">u8"), ("number", f"V{NUMBER_BYTES}")])
 
 
 class Blocks(Protocol):
@@ -105,42 +121,39 @@ def numbers_in(body: bytes, digest: bytes) -> list[int]:
 
     """
     _check_whole(body)
-    prefix, count = digest[:PREFIX_BYTES], len(body) // ITEM_BYTES
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) >> 1
-        at = middle * ITEM_BYTES
-        if body[at : at + PREFIX_BYTES] < prefix:
-            low = middle + 1
-        else:
-            high = middle
-    found = []
-    at = low * ITEM_BYTES
-    while body[at : at + PREFIX_BYTES] == prefix:
-        found.append(number_of_item(body[at : at + ITEM_BYTES]))
+    return _numbers_of(body, digest[:PREFIX_BYTES])
+
+
+def _numbers_of(body: bytes, prefix: bytes) -> list[int]:
+    """Return the answer numbers of a block's items with a key, which follow each other."""
+    at = body.find(prefix)
+    while at > 0 and at % ITEM_BYTES:  # the bytes are there, and are not the key of an item
+        at = body.find(prefix, at + 1)
+    found: list[int] = []
+    while at >= 0 and body[at : at + PREFIX_BYTES] == prefix:
+        found.append(int.from_bytes(body[at + PREFIX_BYTES : at + ITEM_BYTES], "big"))
         at += ITEM_BYTES
     return found
 
 
 def parted(body: bytes, level: int) -> dict[int, bytes]:
     """Divide index items among the blocks of a level; return each block's body, by number."""
-    items = np.frombuffer(body, np.uint8).reshape(-1, ITEM_BYTES)
-    keys = _keys_of(items)
+    keys = _keys_of(body)
     order = np.argsort(keys, kind="stable")
-    blocks = (keys[order] >> np.uint64(8 * PREFIX_BYTES - _BITS * level)).astype(np.int64)
-    starts = np.flatnonzero(np.diff(blocks, prepend=-1)).tolist()
-    ends = [*starts[1:], len(order)]
-    moved = items[order]
+    blocks = keys[order] >> np.uint64(_KEY_BITS - _BITS * level)
+    firsts = np.flatnonzero(np.diff(blocks, prepend=~blocks[:1]))
+    moved = np.frombuffer(body, _WHOLE_ITEM).take(order).tobytes()
+    begins = (firsts * ITEM_BYTES).tolist()
+    ends = [*begins[1:], len(body)]
+    numbers = blocks[firsts].tolist()
     return {
-        int(blocks[start]): moved[start:end].tobytes()
-        for start, end in zip(starts, ends, strict=True)
+        number: moved[begin:end] for number, begin, end in zip(numbers, begins, ends, strict=True)
     }
 
 
-def _keys_of(items: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Return the key of each item, shape (n, ITEM_BYTES), as a whole number, shape (n,)."""
-    prefixes = np.ascontiguousarray(items[:, :PREFIX_BYTES])
-    return prefixes.view(">u8").ravel().astype(np.uint64)
+def _keys_of(body: bytes) -> NDArray[np.uint64]:
+    """Return the key of each of n items as a whole number, shape (n,)."""
+    return np.frombuffer(body, _ITEM)["key"].astype(np.uint64)
 
 
 def _pairs_of(body: bytes) -> tuple[list[int], list[int]]:
@@ -148,12 +161,13 @@ def _pairs_of(body: bytes) -> tuple[list[int], list[int]]:
     items = np.frombuffer(body, np.uint8).reshape(-1, ITEM_BYTES)
     numbers = np.zeros((len(items), 8), np.uint8)
     numbers[:, 8 - NUMBER_BYTES :] = items[:, PREFIX_BYTES:]
-    return _keys_of(items).tolist(), numbers.view(">u8").ravel().tolist()
+    return _keys_of(body).tolist(), numbers.view(">u8").ravel().tolist()
 
 
-def _keys_in(digests: Sequence[bytes]) -> list[int]:
-    """Return the keys of digests, as whole numbers."""
-    return [int.from_bytes(digest[:PREFIX_BYTES], "big") for digest in digests]
+def _keys_in(digests: Sequence[bytes]) -> NDArray[np.uint64]:
+    """Return the keys of n digests as whole numbers, shape (n,)."""
+    prefixes = b"".join([digest[:PREFIX_BYTES] for digest in digests])
+    return np.frombuffer(prefixes, ">u8").astype(np.uint64)
 
 
 def _items_of(digests: Sequence[bytes], first: int) -> bytes:
@@ -193,19 +207,37 @@ class KeyImage:
         depth: int,
         newest: bytes = b"",
         bodies: Mapping[tuple[int, int], bytes] | None = None,
+        deep: Iterable[tuple[int, Sequence[int]]] | None = None,
     ) -> None:
-        """Take over the stored newest items and first levels of the index."""
+        """Take over the stored newest items and first levels of the index.
+
+        Args:
+            answered: the number of the newest answer.
+            earlier: the number of answers of before the index.
+            depth: the largest number of a level that has a block.
+            newest: the items that are in no block.
+            bodies: the blocks of the levels up to ``IMAGE_LEVELS``, by level and number.
+            deep: numbers of stored blocks of each level after ``IMAGE_LEVELS``, with the level; up
+                to ``MAPPED_LEVELS`` every block; None if there is no such level.
+
+        """
+        invariant(deep is not None or depth <= IMAGE_LEVELS, "deep blocks are told")
         self.answered = answered
         self.earlier = earlier
         self.depth = depth
         self._newest = newest
         self._added: list[bytes] = []  # digests of the answers after the newest items
         self._bodies = dict(bodies or {})
-        self._numbers: dict[int, tuple[int, ...] | int] = {}
+        self._map = KeyMap()
+        self._numbers: dict[int, tuple[int, ...] | int] = {}  # of the newest, by key
+        together: dict[int, list[bytes]] = {}
         for (level, _), body in self._bodies.items():
             _check_whole(body)
-            if level < IMAGE_LEVELS:
-                self._learn(*_pairs_of(body))
+            together.setdefault(level, []).append(body)
+        for level, of_level in together.items():
+            self._note_keys(level, b"".join(of_level))
+        for level, blocks in deep or ():
+            self.note_blocks(level, blocks)
         self._learn(*_pairs_of(newest))
 
     @property
@@ -213,36 +245,87 @@ class KeyImage:
         """Whether the newest items are so many that they must be moved to blocks."""
         return len(self._newest) // ITEM_BYTES + len(self._added) >= NEWEST_MAX
 
-    def candidates(self, digest: bytes) -> tuple[int, ...]:
-        """Return the answer numbers of items in memory whose key is the start of ``digest``."""
-        known = self._known(int.from_bytes(digest[:PREFIX_BYTES], "big"))
-        return (*known, *self._in_last_level(digest))
+    @property
+    def turn(self) -> int:
+        """The number of the next turn, in which blocks pass their items on."""
+        in_no_block = len(self._newest) // ITEM_BYTES + len(self._added)
+        return (self.answered - self.earlier - in_no_block) // NEWEST_MAX
 
-    def candidates_of(self, digests: Sequence[bytes]) -> list[int]:
-        """Return the answer numbers of items in memory whose key is the start of a given digest."""
+    def note_blocks(self, level: int, blocks: Sequence[int]) -> None:
+        """Note that blocks of a level that is not in memory are stored."""
+        if blocks and level <= MAPPED_LEVELS:
+            self._map.add(level, _BITS * level, blocks)
+
+    def noted_blocks(self) -> set[tuple[int, int]]:
+        """Return the level and number of every stored block that is noted, and not in memory."""
+        levels = range(IMAGE_LEVELS + 1, MAPPED_LEVELS + 1)
+        return {(level, block) for level in levels for block in self._map.starts(level)}
+
+    def candidates(self, digest: bytes) -> Iterator[int]:
+        """Yield the answer numbers of items in memory whose key is the start of ``digest``.
+
+        The last level in memory comes first, since it has most items.
+        """
+        key = int.from_bytes(digest[:PREFIX_BYTES], "big")
+        for level in range(min(self.depth, IMAGE_LEVELS), 0, -1):
+            if self._map.may_have(level, key):
+                yield from self._in_block((level, key >> _KEY_BITS - _BITS * level), key)
+        yield from self._known(key)
+
+    def deep_blocks(self, digest: bytes) -> Iterator[tuple[int, int]]:
+        """Yield the stored blocks not in memory that may have a digest's key, deepest first."""
+        key = int.from_bytes(digest[:PREFIX_BYTES], "big")
+        for level in range(self.depth, IMAGE_LEVELS, -1):
+            if level > MAPPED_LEVELS or self._map.may_have(level, key):
+                yield level, key >> _KEY_BITS - _BITS * level
+
+    def search(
+        self, digests: Sequence[bytes]
+    ) -> tuple[list[int], dict[tuple[int, int], list[bytes]]]:
+        """Search for the keys of digests.
+
+        Returns:
+            The numbers of the answers in memory that have one of the keys; and each stored block
+            not in memory that may have some of the keys, by level and number, with those keys.
+
+        """
         found: list[int] = []
+        deep: dict[tuple[int, int], list[bytes]] = {}
         keys = _keys_in(digests)
-        if not self._numbers.keys().isdisjoint(keys):
-            for key in keys:
+        wanted = keys.tolist()
+        if not self._numbers.keys().isdisjoint(wanted):
+            for key in wanted:
                 found += self._known(key)
-        if self.depth >= IMAGE_LEVELS:
-            for digest in digests:
-                found += self._in_last_level(digest)
-        return found
+        for level, key in self._map.places(keys):
+            place = level, key >> _KEY_BITS - _BITS * level
+            if level > IMAGE_LEVELS:
+                deep.setdefault(place, []).append(key.to_bytes(PREFIX_BYTES, "big"))
+            else:
+                found += self._in_block(place, key)
+        for level in range(max(IMAGE_LEVELS, MAPPED_LEVELS) + 1, self.depth + 1):
+            for key in wanted:
+                place = level, key >> _KEY_BITS - _BITS * level
+                deep.setdefault(place, []).append(key.to_bytes(PREFIX_BYTES, "big"))
+        return found, deep
 
     def _known(self, key: int) -> tuple[int, ...]:
         known = self._numbers.get(key, ())
         return (known,) if isinstance(known, int) else known
 
-    def _in_last_level(self, digest: bytes) -> list[int]:
-        """Search the level in memory whose keys are in blocks alone."""
-        place = IMAGE_LEVELS, block_of(digest, IMAGE_LEVELS)
-        return numbers_in(self._bodies.get(place, b""), digest)
+    def _in_block(self, place: tuple[int, int], key: int) -> list[int]:
+        """Search a block in memory for a key."""
+        return _numbers_of(self._bodies.get(place, b""), key.to_bytes(PREFIX_BYTES, "big"))
+
+    def _note_keys(self, level: int, body: bytes) -> None:
+        """Note the keys of items that come to a level in memory."""
+        if body:
+            bits = START_BITS[level]
+            self._map.add(level, bits, _keys_of(body) >> np.uint64(_KEY_BITS - bits))
 
     def add(self, digests: Sequence[bytes]) -> None:
         """Add new answers to the newest items of the index."""
         first = self.answered + 1
-        self._learn(_keys_in(digests), range(first, first + len(digests)))
+        self._learn(_keys_in(digests).tolist(), range(first, first + len(digests)))
         self._added += digests
         self.answered += len(digests)
 
@@ -261,16 +344,16 @@ class KeyImage:
 
         """
         changed = _Changed(self._bodies, blocks)
-        newest = self.newest_items()
-        after = self.answered - self.earlier
-        before = after - len(newest) // ITEM_BYTES
-        changed.spread(newest, 1)
-        self._newest = b""
-        for turn in range(before // NEWEST_MAX, after // NEWEST_MAX):
+        first_turn = self.turn
+        self._move(changed, self.newest_items(), 1)
+        self._newest, self._numbers = b"", {}
+        for turn in range(first_turn, self.turn):
             for level in range(1, min(self.depth, LEVELS_MAX - 1) + 1):
                 self._pass_on(changed, level, turn % FAN_OUT**level)
         kept = {place: body for place, body in changed.bodies.items() if place[0] <= IMAGE_LEVELS}
         self._bodies.update(kept)
+        for level, block in changed.bodies.keys() - kept.keys():
+            self.note_blocks(level, [block])
         self.depth = max(self.depth, *(level for level, _ in changed.bodies))
         return changed.bodies
 
@@ -280,9 +363,15 @@ class KeyImage:
         if len(body) < NEWEST_MAX // 2 * ITEM_BYTES:
             return
         changed.bodies[level, block] = b""
-        changed.spread(body, level + 1)
-        if level == IMAGE_LEVELS - 1:
-            self._forget(*_pairs_of(body))
+        if level <= IMAGE_LEVELS:
+            self._map.clear(level, block, _BITS * level)
+        self._move(changed, body, level + 1)
+
+    def _move(self, changed: _Changed, body: bytes, level: int) -> None:
+        """Move the items of one block, or the newest, to the blocks of a level."""
+        changed.spread(body, level)
+        if level <= IMAGE_LEVELS:
+            self._note_keys(level, body)
 
     def _learn(self, keys: Sequence[int], of: Sequence[int]) -> None:
         """Note the numbers of answers, by their keys."""
@@ -292,12 +381,6 @@ class KeyImage:
             return
         for key, number in zip(keys, of, strict=True):  # alike: one in 2^64, or made for it
             numbers[key] = (*self._known(key), number) if key in numbers else number
-
-    def _forget(self, keys: Sequence[int], of: Sequence[int]) -> None:
-        for key, number in zip(keys, of, strict=True):
-            known = self._numbers.pop(key)
-            if not isinstance(known, int):
-                self._numbers[key] = tuple(each for each in known if each != number)
 
 
 class _Changed:

@@ -13,7 +13,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from app.ledger.answer_index.key_blocks import (
+    FAN_OUT,
     IMAGE_LEVELS,
+    MAPPED_LEVELS,
     KeyImage,
     NoBlocks,
     block_of,
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 SEARCHED_MAX: Final = 256
 """Rows that one statement asks for by their keys."""
+
+NUMBERS_READ: Final = 65_536
+"""Numbers of blocks that are read together."""
 
 BEHIND_MAX: Final = 10_000
 """Answers of other servers that are added one by one; beyond, the image is read anew."""
@@ -60,6 +65,10 @@ _SOME_BLOCKS: Final = (
 )
 _ONE_BLOCK: Final = (
     "SELECT body FROM key_blocks WHERE release_number = ? AND level = ? AND block = ?"
+)
+_BLOCK_NUMBERS: Final = (
+    "SELECT block FROM key_blocks WHERE release_number = ? AND level = ? AND block >= ? "
+    "AND block < ? ORDER BY block LIMIT ?"
 )
 _DEPTH: Final = "SELECT MAX(level) FROM key_blocks WHERE release_number = ?"
 _PUT_BLOCK: Final = (
@@ -117,14 +126,16 @@ def read_image(connection: Connection, release_number: int, answered: int) -> Ke
 
     """
     blocks = fetch_all(connection, _FIRST_BLOCKS, (release_number, IMAGE_LEVELS))
+    depth = _depth(connection, release_number)
     return KeyImage(
         answered=answered,
         earlier=earlier_count(connection, release_number, answered),
-        depth=_depth(connection, release_number),
+        depth=depth,
         newest=b"".join(item_of(*each) for each in newest_digests(connection, release_number)),
         bodies={
             (_number(level), _number(block)): checked_bytes(body) for level, block, body in blocks
         },
+        deep=_deep_blocks(connection, release_number, depth),
     )
 
 
@@ -143,12 +154,42 @@ def caught_up(
     if image is None or not 0 <= answered - image.answered <= BEHIND_MAX:
         return read_image(connection, release_number, answered)
     if answered > image.answered:
+        first_turn = image.turn
         for digests in _following(connection, release_number, image.answered):
             image.add(digests)
             if image.is_full:
                 image.seal(NoBlocks())
         image.depth = _depth(connection, release_number)
+        for turn in range(first_turn, image.turn):
+            _note_turn(image, connection, release_number, turn)
     return image
+
+
+def _deep_blocks(
+    connection: Connection, release_number: int, depth: int
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield the numbers of the stored blocks not in memory, some at a time, with their level."""
+    for level in range(IMAGE_LEVELS + 1, min(depth, MAPPED_LEVELS) + 1):
+        first, end = 0, FAN_OUT**level
+        while numbers := _block_numbers(connection, release_number, level, first, end):
+            yield level, numbers
+            first = numbers[-1] + 1
+
+
+def _note_turn(image: KeyImage, connection: Connection, release_number: int, turn: int) -> None:
+    """Note the deep blocks to which a turn of another server may have passed the first items."""
+    for level in range(IMAGE_LEVELS + 1, min(image.depth, MAPPED_LEVELS) + 1):
+        first = turn % FAN_OUT ** (level - 1) * FAN_OUT
+        numbers = _block_numbers(connection, release_number, level, first, first + FAN_OUT)
+        image.note_blocks(level, numbers)
+
+
+def _block_numbers(
+    connection: Connection, release_number: int, level: int, first: int, end: int
+) -> list[int]:
+    """Return the numbers of a level's stored blocks, from ``first`` to before ``end``, in order."""
+    at = (release_number, level, first, end, NUMBERS_READ)
+    return [_number(block) for (block,) in fetch_all(connection, _BLOCK_NUMBERS, at)]
 
 
 def keep(
@@ -205,11 +246,13 @@ def find_recorded(
     if image is None:
         found = _asked(connection, _NEWEST_ASKED, _ONE, release_number, vector_digests)
         numbers += [_number(number) for (number,) in found]
-        levels = range(1, _depth(connection, release_number) + 1)
+        blocks: dict[tuple[int, int], list[bytes]] = {}
+        for level in range(1, _depth(connection, release_number) + 1):
+            for digest in vector_digests:
+                blocks.setdefault((level, block_of(digest, level)), []).append(digest)
     else:
-        numbers += image.candidates_of(vector_digests)
-        levels = range(IMAGE_LEVELS + 1, image.depth + 1)
-    numbers += _in_blocks(connection, release_number, vector_digests, levels)
+        numbers, blocks = image.search(vector_digests)
+    numbers += _in_blocks(connection, release_number, blocks)
     wanted = set(vector_digests)
     answers = read_numbered(connection, release_number, numbers) if numbers else []
     if image is None or image.earlier:
@@ -221,20 +264,19 @@ def find_recorded(
 def _find_one(
     connection: Connection, release_number: int, digest: bytes, image: KeyImage
 ) -> list[tuple[bytes, RecordedAnswer]]:
-    """Find one vector: the deepest level first, which has most keys, and no further than it is."""
-    at = (release_number, digest)
+    """Find one vector: in memory, then in the deepest level, which has most keys, and so on."""
     found = _matching(connection, release_number, digest, image.candidates(digest))
-    for level in range(image.depth, IMAGE_LEVELS, -1):
-        if found:
-            return found
-        place = (release_number, level, block_of(digest, level))
-        for (body,) in fetch_all(connection, _ONE_BLOCK, place):
+    if found:
+        return found
+    for level, block in image.deep_blocks(digest):
+        for (body,) in fetch_all(connection, _ONE_BLOCK, (release_number, level, block)):
             numbers = numbers_in(checked_bytes(body), digest)
-            found = _matching(connection, release_number, digest, numbers)
-    if not found and image.earlier:
-        rows = _asked(connection, _EARLIER_ASKED, _ONE, release_number, at[1:])
+            if found := _matching(connection, release_number, digest, numbers):
+                return found
+    if image.earlier:
+        rows = _asked(connection, _EARLIER_ASKED, _ONE, release_number, [digest])
         return [(digest, checked_answer(values)) for _, *values in rows]
-    return found
+    return []
 
 
 def _matching(
@@ -249,13 +291,18 @@ def _matching(
 
 
 def _in_blocks(
-    connection: Connection, release_number: int, digests: Sequence[bytes], levels: Iterable[int]
+    connection: Connection,
+    release_number: int,
+    asked: Mapping[tuple[int, int], Sequence[bytes]],
 ) -> list[int]:
-    """Return the numbers in the stored blocks of some levels whose keys are those of digests."""
-    asked: dict[tuple[int, int], list[bytes]] = {}
-    for level in levels:
-        for digest in digests:
-            asked.setdefault((level, block_of(digest, level)), []).append(digest)
+    """Return the answer numbers of the items in stored blocks that have one of some keys.
+
+    Args:
+        connection: a connection inside a transaction.
+        release_number: the number of the release in the database.
+        asked: digests, or the keys of digests, for each block, by level and number.
+
+    """
     places = list(asked)
     found: list[int] = []
     for begin in range(0, len(places), SEARCHED_MAX):
@@ -263,8 +310,9 @@ def _in_blocks(
         values = [each for place in some for each in place]
         rows = _one_statement(connection, _BLOCKS_ASKED, _TWO, release_number, values)
         for in_level, block, body in rows:
+            items = checked_bytes(body)
             for digest in asked[_number(in_level), _number(block)]:
-                found += numbers_in(checked_bytes(body), digest)
+                found += numbers_in(items, digest)
     return found
 
 

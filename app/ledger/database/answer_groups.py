@@ -46,6 +46,7 @@ _LENGTH_BYTES: Final = 2
 _SHORT_MAX: Final = 0xFF
 _LABEL_BITS: Final = 7, 31
 _PLAIN_LABELS: Final = 127
+_PLAIN: Final = bytes((VERSION, 0))
 _ONE_ANSWER: Final = bytes((VERSION, 0, 1))
 _MALFORMED: Final = "a group of answers is malformed"
 
@@ -339,7 +340,9 @@ def _is_plain(body: bytes, count: int) -> bool:
     lengths = _HEADER_BYTES + (_DIGEST_BYTES + 1) * count
     return (
         count <= ANSWERS_MAX
-        and body[:_HEADER_BYTES] == bytes((VERSION, 0, count))
+        and body.startswith(_PLAIN)
+        and len(body) >= lengths + count
+        and body[_HEADER_BYTES - 1] == count
         and len(body) == lengths + count + sum(body[lengths : lengths + count])
     )
 

@@ -206,8 +206,8 @@ def read_answer(
 
     """
     for first, last, body in fetch_all(connection, _ONE_GROUP, (release_number, number)):
-        if _number(first) <= number:
-            return answer_in(checked_bytes(body), _number(first), _number(last), number)
+        if (begin := _number(first)) <= number:
+            return answer_in(checked_bytes(body), begin, _number(last), number)
     rows = fetch_all(connection, _ONE_ANSWER, (release_number, number))
     if not rows:
         raise LedgerCorruptError(f"answer {number} is missing from the answers table")

@@ -43,9 +43,8 @@ def fetch_all(connection: Connection, text: str, values: tuple[object, ...] = ()
     """
     dialect = connection.dialect
     try:
-        pooled = connection.connection  # whose own method would only pass the call on
-        cursor = pooled.dbapi_connection.cursor()  # type: ignore[union-attr]  # it has one
-        cursor.execute(_marked(text, dialect.paramstyle), values)
+        driver = connection.connection.dbapi_connection  # the pool's would only pass the call on
+        cursor = driver.execute(_marked(text, dialect.paramstyle), values)  # type: ignore[union-attr]  # both have it
         found: object = cursor.description  # None after what finds nothing, whatever stubs say
         return [] if found is None else cursor.fetchall()
     except dialect.loaded_dbapi.Error as error:

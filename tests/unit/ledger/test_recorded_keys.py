@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sqlalchemy import text
 
 from app.errors import (
@@ -150,6 +152,70 @@ def test_writers_that_take_turns_have_what_the_database_has(tmp_path: Path) -> N
     assert verify(first).answered == ANSWERS + 60
 
 
+@given(
+    commits=st.lists(
+        st.tuples(st.integers(0, 1), st.integers(1, 9), st.booleans()), min_size=20, max_size=60
+    )
+)
+@settings(max_examples=15, deadline=None)
+def test_two_servers_know_which_deep_blocks_are_stored(
+    tmp_path_factory: pytest.TempPathFactory, commits: list[tuple[int, int, bool]]
+) -> None:
+    """After any commits of either, and failures between them, each notes what the table has."""
+    path = tmp_path_factory.mktemp("deep") / "deep.db"
+    first = long_ledger(path)
+    servers = [first, create(path)]
+    answered = ANSWERS
+    for server, count, fails in commits:
+        ledger = servers[server]
+        rows = [answer(ledger, number) for number in range(answered + 1, answered + count + 1)]
+        if fails:
+            with pytest.raises(LedgerUnavailableError):
+                fail_after(ledger, rows)
+            continue
+        answered += count
+        with ledger.transaction() as transaction:
+            assert transaction.known_answers([row.vector_digest for row in rows]) == []
+            assert deep_in_memory(transaction) == deep_in_table(ledger)
+            transaction.record_answers(rows)
+        with ledger.transaction() as transaction:
+            assert len(transaction.known_answers([row.vector_digest for row in rows])) == count
+            assert deep_in_memory(transaction) == deep_in_table(ledger)
+    for ledger in servers:
+        digests = [answer(first, number).vector_digest for number in range(1, answered + 1)]
+        with ledger.transaction() as transaction:
+            assert len(transaction.known_answers(digests)) == answered
+            for digest in digests[::7]:
+                assert len(transaction.known_answers([digest])) == 1
+    assert verify(first).answered == answered
+    for ledger in servers:
+        ledger.close()
+
+
+def fail_after(ledger: Ledger, rows: list[AnswerRow]) -> None:
+    """Record answers in a transaction that is not committed, as with a full disk."""
+    with ledger.transaction() as transaction:
+        transaction.record_answers(rows)
+        raise LedgerUnavailableError("stopped")
+
+
+def deep_in_memory(transaction: Transaction) -> set[tuple[int, int]]:
+    """Return the blocks beyond those in memory that a transaction takes as stored."""
+    image = transaction.image
+    assert image is not None
+    return image.noted_blocks()
+
+
+def deep_in_table(ledger: Ledger) -> set[tuple[int, int]]:
+    """Return the blocks beyond those in memory that the table has."""
+    with ledger.snapshot() as connection:
+        return {
+            (level, block)
+            for level, block, _ in every_block(connection, 1)
+            if level > key_blocks.IMAGE_LEVELS
+        }
+
+
 def test_the_newest_refuse_a_second_answer_whatever_the_code_believes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,13 +233,8 @@ def test_a_transaction_that_fails_leaves_the_keys_as_they_are_stored(tmp_path: P
     ledger = long_ledger(tmp_path / "fails.db")
     rows = [answer(ledger, number) for number in range(ANSWERS + 1, ANSWERS + 2 * NEWEST + 1)]
 
-    def fails() -> None:
-        with ledger.transaction() as transaction:
-            transaction.record_answers(rows)
-            raise LedgerUnavailableError("stopped")  # as a full disk would
-
     with pytest.raises(LedgerUnavailableError):
-        fails()
+        fail_after(ledger, rows)
     with ledger.transaction() as transaction:
         assert transaction.known_answers([row.vector_digest for row in rows]) == []
         transaction.record_answers(rows)

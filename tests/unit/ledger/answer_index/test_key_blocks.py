@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.errors import LedgerCorruptError
+from app.errors import InvariantError, LedgerCorruptError
 from app.ledger.answer_index import key_blocks
 from app.ledger.answer_index.key_blocks import (
     FAN_OUT,
     ITEM_BYTES,
+    PREFIX_BYTES,
     KeyImage,
     NoBlocks,
     block_of,
@@ -58,6 +59,37 @@ def digest_of(number: int) -> bytes:
     return hashlib.sha256(str(number).encode()).digest()
 
 
+def found_by(image: KeyImage, blocks: MemoryBlocks, digest: bytes) -> list[int]:
+    """Return the answer numbers that a search for a digest finds, in memory and in blocks."""
+    in_blocks = [blocks.bodies.get(place, b"") for place in image.deep_blocks(digest)]
+    return [
+        *image.candidates(digest),
+        *(number for body in in_blocks for number in numbers_in(body, digest)),
+    ]
+
+
+def deep_in(blocks: MemoryBlocks) -> set[tuple[int, int]]:
+    """Return the stored blocks that are not in memory, of the levels that are mapped."""
+    levels = range(key_blocks.IMAGE_LEVELS + 1, key_blocks.MAPPED_LEVELS + 1)
+    return {place for place in blocks.bodies if place[0] in levels}
+
+
+def noted_starts(image: KeyImage) -> dict[int, set[int]]:
+    """Return the starts of keys that an image notes, by level."""
+    levels = range(1, key_blocks.IMAGE_LEVELS + 1)
+    return {level: set(image._map.starts(level)) for level in levels}
+
+
+def stored_starts(image: KeyImage) -> dict[int, set[int]]:
+    """Return the starts of the keys of every block in memory, by level."""
+    starts: dict[int, set[int]] = {n: set() for n in range(1, key_blocks.IMAGE_LEVELS + 1)}
+    for (level, _), body in image._bodies.items():
+        shift = 8 * PREFIX_BYTES - key_blocks.START_BITS[level]
+        keys = [int.from_bytes(item[:PREFIX_BYTES], "big") for item in items_in(body)]
+        starts[level].update(key >> shift for key in keys)
+    return starts
+
+
 def grown(image: KeyImage, blocks: MemoryBlocks, digests: Sequence[bytes]) -> int:
     """Add answers, one by one; return the most blocks that changed at once."""
     most = 0
@@ -81,18 +113,21 @@ def test_each_key_is_in_one_place_and_found() -> None:
     assert set(placed.values()) == {1}
     assert sum(placed.values()) > ANSWERS - NEWEST
     for number, digest in enumerate(digests, start=1):
-        places = [
-            (level, block_of(digest, level))
-            for level in range(key_blocks.IMAGE_LEVELS + 1, image.depth + 1)
-        ]
-        deeper = [
-            each for place in places for each in numbers_in(blocks.bodies.get(place, b""), digest)
-        ]
-        assert [*image.candidates(digest), *deeper] == [number]
-    assert image.candidates(digest_of(0)) == ()
-    in_memory = [number for digest in digests for number in image.candidates(digest)]
-    assert sorted(image.candidates_of([digest_of(0), *digests])) == sorted(in_memory)
-    assert image.candidates_of([digest_of(0)]) == []
+        assert found_by(image, blocks, digest) == [number]
+    new = digest_of(0)
+    assert found_by(image, blocks, new) == []
+    in_memory, deep = image.search([new, *digests])
+    alone = [number for digest in digests for number in image.candidates(digest)]
+    assert sorted(in_memory) == sorted(alone)
+    asked = {
+        (place, digest[:PREFIX_BYTES])
+        for digest in [new, *digests]
+        for place in image.deep_blocks(digest)
+    }
+    assert {(place, key) for place, keys in deep.items() for key in keys} == asked
+    assert {place for place, _ in asked} <= blocks.bodies.keys()
+    assert image.noted_blocks() == deep_in(blocks)
+    assert noted_starts(image) == stored_starts(image)
     for (level, block), body in blocks.bodies.items():
         assert items_in(body) == sorted(items_in(body))
         assert all(block_of(item, level) == block for item in items_in(body))
@@ -108,7 +143,6 @@ def test_who_follows_another_server_has_the_same_in_memory() -> None:
         follower.add([digest])
         if follower.is_full:
             follower.seal(NoBlocks())
-            follower.depth = max(follower.depth, 0)
     assert follower._bodies == writer._bodies
     started = KeyImage(
         answered=ANSWERS,
@@ -116,9 +150,16 @@ def test_who_follows_another_server_has_the_same_in_memory() -> None:
         depth=writer.depth,
         newest=writer.newest_items(),
         bodies={at: body for at, body in blocks.bodies.items() if at[0] <= key_blocks.IMAGE_LEVELS},
+        deep=[(level, [block]) for level, block in deep_in(blocks)],
     )
     assert started._bodies == writer._bodies
     assert started._numbers == writer._numbers == follower._numbers
+    assert noted_starts(started) == noted_starts(writer) == noted_starts(follower)
+    assert started.noted_blocks() == writer.noted_blocks() == deep_in(blocks)
+    last = key_blocks.IMAGE_LEVELS + 1  # its blocks come from memory: a follower knows them
+    assert {each for each in follower.noted_blocks() if each[0] == last} == {
+        each for each in deep_in(blocks) if each[0] == last
+    }
 
 
 def test_keys_that_begin_alike_are_both_found() -> None:
@@ -130,14 +171,46 @@ def test_keys_that_begin_alike_are_both_found() -> None:
         blocks,
         [each for pair in zip(alike, map(digest_of, range(8)), strict=True) for each in pair],
     )
-    stored = [
-        number
-        for (level, block), body in blocks.bodies.items()
-        if level > key_blocks.IMAGE_LEVELS and block == 0
-        for number in numbers_in(body, ALIKE)
-    ]
-    assert sorted([*image.candidates(ALIKE), *stored]) == [1, 3, 5, 7, 9, 11, 13, 15]
-    assert set(image.candidates_of([ALIKE, digest_of(-1)])) == set(image.candidates(ALIKE))
+    assert sorted(found_by(image, blocks, ALIKE)) == [1, 3, 5, 7, 9, 11, 13, 15]
+    assert set(image.search([ALIKE, digest_of(-1)])[0]) == {*image.candidates(ALIKE)}
+    assert {
+        place for place in image.deep_blocks(ALIKE) if place[0] <= key_blocks.MAPPED_LEVELS
+    } <= blocks.bodies.keys()
+
+
+def test_blocks_of_levels_that_are_not_mapped_are_all_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Beyond the last mapped level no block is passed over, whether or not it is stored."""
+    monkeypatch.setattr(key_blocks, "MAPPED_LEVELS", key_blocks.IMAGE_LEVELS)
+    image, blocks = KeyImage(answered=0, earlier=0, depth=0), MemoryBlocks()
+    digests = [digest_of(number) for number in range(1, ANSWERS + 1)]
+    grown(image, blocks, digests)
+    assert image.depth > key_blocks.IMAGE_LEVELS
+    assert image.noted_blocks() == set()
+    for number, digest in enumerate(digests, start=1):
+        assert found_by(image, blocks, digest) == [number]
+    _, deep = image.search([digest_of(0), *digests])
+    assert {place for place in blocks.bodies if place[0] > key_blocks.IMAGE_LEVELS} <= deep.keys()
+
+
+def test_a_key_is_found_wherever_its_bytes_stand_too() -> None:
+    """Bytes equal to a key, across two items, are not taken for it."""
+    key = bytes(range(1, 9))
+    across = item_of(bytes(7) + key[:1], int.from_bytes(key[1:7], "big")) + item_of(
+        key[7:] + bytes(7), 5
+    )
+    assert across.find(key) > 0
+    assert numbers_in(across, key) == []
+    body = b"".join([across, item_of(key[7:] + bytes(7), 6), item_of(key, 7), item_of(key, 8)])
+    assert numbers_in(body, key) == [7, 8]
+    assert numbers_in(body, key[7:] + bytes(7)) == [5, 6]
+
+
+def test_deep_levels_need_their_blocks_told() -> None:
+    """An image that is not told which deep blocks are stored would pass over all of them."""
+    with pytest.raises(InvariantError):
+        KeyImage(answered=1, earlier=0, depth=key_blocks.IMAGE_LEVELS + 1)
 
 
 def test_an_earlier_ledger_counts_its_blocks_from_its_first_new_answer() -> None:
