@@ -94,10 +94,16 @@ def table(findings: Sequence[Finding]) -> str:
     head = "| question | ours | floor or peer | ratio | wanted | reached |"
     rows = [
         f"| {each.question} | {each.ours} | {each.peer} | {each.ratio:.3g} | {each.wanted} "
-        f"| {'yes' if each.is_reached else 'NO'} |"
+        f"| {_told(each)} |"
         for each in findings
     ]
     return "\n".join([head, "| --- | --- | --- | --- | --- | --- |", *rows])
+
+
+def _told(finding: Finding) -> str:
+    if not finding.wanted:
+        return ""
+    return "yes" if finding.is_reached else "NO"
 
 
 def _keep(findings: Sequence[Finding]) -> None:
