@@ -108,7 +108,8 @@ def run(arguments: list[str]) -> int:
         returned = get_command(application())(
             args=arguments, prog_name="conclave", standalone_mode=False
         )
-        sys.stdout.flush()
+        if sys.stdout is not None:  # whoever starts a command with a closed output wants none
+            sys.stdout.flush()
     except BrokenPipeError:
         return _reader_left()
     except Exception as error:  # noqa: BLE001 -- the process's edge

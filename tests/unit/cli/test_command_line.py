@@ -198,6 +198,16 @@ def test_a_product_takes_one_thread(repository: Path, given: str | None, kept: s
     assert ended.stdout.split() == ["False", kept]
 
 
+def test_a_command_may_be_started_with_a_closed_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python has no such stream then; what is printed goes nowhere, and is no failure."""
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdout", None)
+        assert cli.run(["--version"]) == cli.EXIT_DONE
+    assert capsys.readouterr().err == ""
+
+
 def test_a_reader_that_leaves_ends_the_command_quietly(repository: Path) -> None:
     """A closed pipe, as ``| head`` leaves behind, is no error message."""
     piped = subprocess.run(
