@@ -77,14 +77,11 @@ class CurveInequality:
     ln_ratio: float
     ln_answer_ratio: float = 0.0
 
-    def excess(self, previous: float, following: float) -> float:
-        """Return how far two neighbouring log-odds violate the inequality, in their worse order.
-
-        The log-odds are those of an unstable answer at two distances that differ by one vote.
-        """
-        return self._excess(_ln_sides(previous), _ln_sides(following))
-
     def _excess(self, previous: tuple[float, float], following: tuple[float, float]) -> float:
+        """Return how far two neighbouring probabilities violate the inequality, in the worse order.
+
+        Each is given by the logarithms of the probabilities of an unstable and of a stable answer.
+        """
         return max(self._side(previous, following), self._side(following, previous))
 
     def _side(self, first: tuple[float, float], second: tuple[float, float]) -> float:

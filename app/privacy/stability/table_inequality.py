@@ -34,8 +34,6 @@ DIGITS: Final = 60
 MARGIN: Final = Decimal("1e-30")
 ALPHA_MAX: Final = Fraction(1 << 21)
 SERIES_SHARE_MAX: Final = Decimal("0.01")
-# Each term is 1e-4 of the one before it, so that sixteen reach beyond the digits.
-SERIES_ODD_MAX: Final = 35
 # Five roundings meet in one exponent, and exp and two products follow; ten is ample.
 ROUNDINGS_MAX: Final = 10
 
@@ -61,12 +59,12 @@ def _ln_of_ratio(share: Decimal) -> Decimal:
     The share is at most :data:`SERIES_SHARE_MAX` in size, so that the terms left out are below
     the precision of the current decimal context.
     """
-    square, power, total = share * share, share, share
-    for odd in range(3, SERIES_ODD_MAX, 2):
-        power *= square
-        if not power or power.adjusted() < share.adjusted() - DIGITS:
-            break
+    square, total, odd = share * share, share, 3
+    power = share * square
+    while power and power.adjusted() >= share.adjusted() - DIGITS:
         total += power / odd
+        power *= square
+        odd += 2
     return 2 * total
 
 

@@ -159,6 +159,14 @@ def test_parts_that_are_no_division_are_refused() -> None:
             replace(valid, division=division)
 
 
+def test_a_draw_that_is_no_tree_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its leaves could not be counted; nothing of it is released."""
+    monkeypatch.setattr("app.privacy.exponential.mechanism.draw", lambda *_: object())
+    bits, labels = rows_of()
+    with pytest.raises(InvariantError, match="a class of trees draws a tree"):
+        draw(parameters(), (bits, labels), ScriptedNoise(seeded_words(1)))
+
+
 def test_truncation_is_paid_at_the_whole_epsilon() -> None:
     """The tree's draw, a part of the release, knows what all of it costs."""
     given_parameters = parameters()
