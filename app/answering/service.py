@@ -188,11 +188,13 @@ class ConclaveService:
         release, memory = self._release, self._answerer.replays
         if release.classifier is not None and self._are_classified(queries):
             return self._classify(queries.vectors)[0]
-        if release.is_shared or release.phase is not Phase.ENSEMBLE:
+        if release.phase is not Phase.ENSEMBLE:
             return None
         identified = self._answerer.identify(queries)
         if not memory.know_any(identified.key_digests, identified.vector_digests):
             return identified  # as most are
+        if release.is_shared:
+            return None  # what other servers have committed is read first
         told = self._answer_without_writer(identified, 0, Phase.ENSEMBLE, memory)
         if told is None:
             return identified

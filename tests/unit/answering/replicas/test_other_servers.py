@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from app.answering import writer
+from app.answering.queries import IdentifiedQueries, in_columns
+from app.answering.queue import Decided
 from app.answering.replicas.other_servers import Abreast
 from app.errors import (
     BudgetExhaustedError,
@@ -31,6 +33,9 @@ from tests.builders.release.small_release import HIT, STABLE, SmallRelease, ask
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from app.answering.answers import Told
+    from app.answering.queries import Query
+    from app.answering.queue import Pending
     from app.answering.writer import Writer
     from app.errors import IntegrityError
     from app.noise.source import NoiseSource
@@ -108,6 +113,57 @@ def test_an_answer_is_repeated_by_another_server_at_once(shared: SmallRelease) -
             assert await other.answer_many([ask(1, "beside")]) == [replay(1)]
             (conflict,) = await one.answer_many([ask(3, "beside")])
             assert isinstance(conflict, IdempotencyConflictError)
+
+    run(test())
+
+
+async def tell_alone(service: RowService, query: Query) -> Told:
+    """Ask one query past the web framework, and by it where that has to decide."""
+    found = service.answer_at_once(in_columns([query]))
+    if found is None:
+        (told,) = await service.answer_many([query])
+        return told
+    if not isinstance(found, IdentifiedQueries):
+        return found
+    decided: Pending = asyncio.get_running_loop().create_future()
+    service.enqueue_alone(found, decided)
+    result = await decided
+    assert isinstance(result, Decided)
+    return service.told_alone(found, result.decisions)
+
+
+def test_a_query_past_the_framework_is_decided_by_what_all_servers_have(
+    shared: SmallRelease,
+) -> None:
+    """A new vector goes to the writer; a known one is answered once the ledger has been read."""
+
+    async def test() -> None:
+        async with two(shared, [STABLE] * 4) as (one, other):
+            assert await tell_alone(one, ask(40)) == fresh(1)
+            assert isinstance(other.answer_at_once(in_columns([ask(40)])), IdentifiedQueries)
+            assert await tell_alone(other, ask(40)) == replay(1)
+            assert other.answer_at_once(in_columns([ask(40)])) is None
+            assert await tell_alone(other, ask(40)) == replay(1)
+            for vector in (30, -30, -40):
+                await tell_alone(one, ask(vector))
+            assert await tell_alone(one, ask(40)) == published("yes")
+            assert await tell_alone(other, ask(40)) == published("yes")
+            assert await tell_alone(other, ask(-45)) == published("no")
+
+    run(test())
+
+
+def test_a_query_past_the_framework_is_refused_after_a_halt_of_another_server(
+    shared: SmallRelease,
+) -> None:
+    """The writer reads what others have committed before it decides."""
+    halting = replace(shared, changes=HALTS)
+
+    async def test() -> None:
+        async with two(halting, [HIT, HIT]) as (one, other):
+            await one.answer_many([ask(2), ask(3)])
+            assert isinstance(await tell_alone(other, ask(4)), BudgetExhaustedError)
+            assert await tell_alone(other, ask(3)) == replay(2, None, stable=False)
 
     run(test())
 
