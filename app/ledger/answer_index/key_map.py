@@ -65,6 +65,11 @@ class KeyMap:
         first += block * size
         self._marks[first : first + size] = bytes(size)
 
+    def may_have(self, level: int, key: int) -> bool:
+        """Return whether a level may have a key, which is given as a whole number."""
+        place = self._levels.get(level)
+        return place is not None and self._marks[place[1] + (key >> place[0])] == 1
+
     def levels_of(self, key: int) -> list[int]:
         """Return the levels of the map that may have a key, a whole number, deepest first."""
         marks, found = self._marks, []

@@ -265,6 +265,11 @@ def _find_one(
     connection: Connection, release_number: int, digest: bytes, image: KeyImage
 ) -> list[tuple[bytes, RecordedAnswer]]:
     """Find one vector: in memory, then in the deepest level, which has most keys, and so on."""
+    likeliest = image.likeliest(digest)
+    if likeliest is not None:
+        stored, answer = read_answer(connection, release_number, likeliest)
+        if stored == digest:
+            return [(digest, answer)]
     in_memory, deep = image.search_one(digest)
     if found := _matching(connection, release_number, digest, in_memory):
         return found

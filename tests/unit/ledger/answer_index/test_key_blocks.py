@@ -191,6 +191,42 @@ def test_blocks_of_levels_that_are_not_mapped_are_all_searched(
     assert {place for place in blocks.bodies if place[0] > key_blocks.IMAGE_LEVELS} <= deep.keys()
 
 
+def test_the_likeliest_answer_has_the_key() -> None:
+    """Of a key in the last level in memory it is found; of others, perhaps nothing."""
+    image, blocks = KeyImage(answered=0, earlier=0, depth=0), MemoryBlocks()
+    assert image.likeliest(digest_of(1)) is None
+    digests = [digest_of(number) for number in range(1, ANSWERS + 1)]
+    for count in (NEWEST, 10 * NEWEST, ANSWERS):
+        grown(image, blocks, digests[image.answered : count])
+        placed = {
+            number_of_item(item)
+            for (level, _), body in image._bodies.items()
+            for item in items_in(body)
+            if level == key_blocks.IMAGE_LEVELS
+        }
+        assert placed or image.depth < key_blocks.IMAGE_LEVELS
+        for number, digest in enumerate(digests, start=1):
+            assert image.likeliest(digest) == (number if number in placed else None)
+
+
+def test_the_likeliest_answer_is_found_in_a_long_block() -> None:
+    """Most keys are sought near where they are, whatever the rest is; none is taken for another."""
+    count = 400
+    level = key_blocks.IMAGE_LEVELS
+    place = level, 1 << 4 * (level - 1)  # its keys begin with the byte 16
+    digests = sorted(b"\x10\x00" + digest_of(number) for number in range(count))
+    body = b"".join(item_of(digest, number) for number, digest in enumerate(digests, start=1))
+    image = KeyImage(answered=count, earlier=0, depth=level, bodies={place: body})
+    found = [image.likeliest(digest) for digest in digests]
+    assert all(each in (number, None) for number, each in enumerate(found, start=1))
+    assert [image.search_one(digest)[0] for digest in digests] == [[n] for n in range(1, count + 1)]
+    evenly = [(16 << 56) + (number << 64 - 4 * level) // count for number in range(count)]
+    digests = [key.to_bytes(8, "big") + bytes(24) for key in evenly]
+    body = b"".join(item_of(digest, number) for number, digest in enumerate(digests, start=1))
+    image = KeyImage(answered=count, earlier=0, depth=level, bodies={place: body})
+    assert [image.likeliest(digest) for digest in digests] == [*range(1, count + 1)]
+
+
 @pytest.mark.parametrize("mapped", [key_blocks.IMAGE_LEVELS, 5, key_blocks.MAPPED_LEVELS])
 def test_one_key_is_sought_where_most_keys_are_first(
     monkeypatch: pytest.MonkeyPatch, mapped: int
