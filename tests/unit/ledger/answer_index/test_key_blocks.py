@@ -219,6 +219,9 @@ def test_the_likeliest_answer_is_found_in_a_long_block() -> None:
     image = KeyImage(answered=count, earlier=0, depth=level, bodies={place: body})
     found = [image.likeliest(digest) for digest in digests]
     assert all(each in (number, None) for number, each in enumerate(found, start=1))
+    last = PREFIX_BYTES - 1
+    others = [digest[:last] + bytes([digest[last] ^ 1]) + digest[last + 1 :] for digest in digests]
+    assert [image.likeliest(digest) for digest in others] == [None] * count
     assert [image.search_one(digest)[0] for digest in digests] == [[n] for n in range(1, count + 1)]
     evenly = [(16 << 56) + (number << 64 - 4 * level) // count for number in range(count)]
     digests = [key.to_bytes(8, "big") + bytes(24) for key in evenly]
