@@ -267,8 +267,8 @@ class KeyImage:
     def likeliest(self, digest: bytes) -> int | None:
         """Return the number of the answer that most likely has a key, or None.
 
-        It is an answer in the last level in memory, which has most answers of a long ledger. The
-        search takes half the time of :meth:`search_one`, which finds what this one does not.
+        It is an answer in the last level in memory, which has most answers of a long ledger. This
+        is the shortest search; :meth:`search_one` finds what it does not.
         """
         level = IMAGE_LEVELS
         prefix = digest[:PREFIX_BYTES]
@@ -285,7 +285,7 @@ class KeyImage:
         return int.from_bytes(body[at + PREFIX_BYTES : at + ITEM_BYTES], "big")
 
     def search_one(self, digest: bytes) -> tuple[list[int], list[tuple[int, int]]]:
-        """Search for the key of one digest, in a third of the time of :meth:`search`.
+        """Search for the key of one digest, as :meth:`search` does for many.
 
         Returns:
             The numbers of the answers in memory that have the key, those of the last level first;
