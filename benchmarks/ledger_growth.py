@@ -3,6 +3,9 @@
 Expected: a commit of 64 answers takes the same among a million as among ten thousand, within
 a fifth; a recorded answer is found in 8 microseconds, and a new vector's absence in as many.
 
+Beside it stands the least that SQLite takes: a bare program that finds the answer's row by its
+primary key. Each search reads a page that its connection has not read before, in both.
+
     python benchmarks/ledger_growth.py [--answers 10000 1000000] [--folder FOLDER]
 
 Times are of the processor, and medians: other work on the machine changes them less.  The
@@ -15,8 +18,10 @@ from __future__ import annotations
 
 import argparse
 import random
+import sqlite3
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Final
@@ -38,6 +43,10 @@ SEARCHES: Final = 1000
 VECTOR_BYTES: Final = 10
 COMMIT_RATIO_MAX: Final = 1.2
 LOOKUP_MICROSECONDS_MAX: Final = 8.0
+ROW: Final = (
+    "SELECT first_query_id, last_query_id, body FROM answer_groups "
+    "WHERE release_number = 1 AND last_query_id >= ? ORDER BY last_query_id LIMIT 1"
+)
 
 
 def main() -> None:
@@ -72,6 +81,8 @@ def _measure(path: Path, count: int) -> tuple[float, float]:
     for size, (middle, mean) in commits.items():
         print(f"  commit of {size:>2}: {middle:.0f} us, with the moves of keys {mean:.0f} us")
     alone = _search_microseconds(ledger, count)
+    bare = _bare_microseconds(path, count)  # before the ledger's memory is given back
+    print(f"  the row of a recorded answer, by bare sqlite3: {bare:.1f} us")
     ledger.close()
     return commits[AN_ENTRY][1], alone
 
@@ -103,6 +114,16 @@ def _search_microseconds(ledger: Ledger, count: int) -> float:
                 print(f"  {name} vectors, {size:>2} together: {each:.1f} us each")
                 alone = each if (name, size) == ("recorded", 1) else alone
     return alone
+
+
+def _bare_microseconds(path: Path, count: int) -> float:
+    """Return what it takes to find the row of an answer in the ledger's file, and no more."""
+    numbers = random.SystemRandom().sample(range(1, count + 1), SEARCHES)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        return _median_of(
+            [lambda at=at: connection.execute(ROW, (at,)).fetchall() for at in numbers]  # type: ignore[misc]  # bound now
+        )
 
 
 def _searches(

@@ -316,7 +316,8 @@ class Transaction:
             self._recorded(),
         )
         self._new_digests.update(vector_digests)
-        self._new_digests.difference_update(digest for digest, _ in found)
+        if found:
+            self._new_digests.difference_update([digest for digest, _ in found])
         return found
 
     def answers_after(self, query_id: int) -> Iterator[AnswerRow]:

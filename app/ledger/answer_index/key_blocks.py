@@ -24,7 +24,7 @@ from app.errors import LedgerCorruptError, invariant
 from app.ledger.answer_index.key_map import KeyMap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,6 +58,9 @@ ITEM_BYTES: Final = PREFIX_BYTES + NUMBER_BYTES
 _PLACE_BYTES: Final = LEVELS_MAX // 2
 _BITS: Final = 4
 _KEY_BITS: Final = 8 * PREFIX_BYTES
+_STRAYING_BYTES: Final = 20 * ITEM_BYTES
+"""How far before its expected place in a block a key is sought: of 200 keys most stray by 7."""
+
 _WHOLE_ITEM: Final = np.dtype(f"V{ITEM_BYTES}")
 _ITEM: Final = np.dtype([("key", ">u8"), ("number", f"V{NUMBER_BYTES}")])
 
@@ -261,23 +264,51 @@ class KeyImage:
         levels = range(IMAGE_LEVELS + 1, MAPPED_LEVELS + 1)
         return {(level, block) for level in levels for block in self._map.starts(level)}
 
-    def candidates(self, digest: bytes) -> Iterator[int]:
-        """Yield the answer numbers of items in memory whose key is the start of ``digest``.
+    def likeliest(self, digest: bytes) -> int | None:
+        """Return the number of the answer that most likely has a key, or None.
 
-        The last level in memory comes first, since it has most items.
+        It is an answer in the last level in memory, which has most answers of a long ledger. This
+        is the shortest search; :meth:`search_one` finds what it does not.
         """
-        key = int.from_bytes(digest[:PREFIX_BYTES], "big")
-        for level in range(min(self.depth, IMAGE_LEVELS), 0, -1):
-            if self._map.may_have(level, key):
-                yield from self._in_block((level, key >> _KEY_BITS - _BITS * level), key)
-        yield from self._known(key)
+        level = IMAGE_LEVELS
+        prefix = digest[:PREFIX_BYTES]
+        key = int.from_bytes(prefix, "big")
+        if not self._map.may_have(level, key):
+            return None
+        body = self._bodies.get((level, key >> _KEY_BITS - _BITS * level), b"")
+        # Keys are sorted, and like random numbers: its next bits tell about where this one is.
+        share = key >> _KEY_BITS - _BITS * level - 8 & 0xFF
+        near = (len(body) * share >> 8) - _STRAYING_BYTES
+        at = body.find(prefix, near) if near > 0 else body.find(prefix)
+        if at < 0 or at % ITEM_BYTES:
+            return None
+        return int.from_bytes(body[at + PREFIX_BYTES : at + ITEM_BYTES], "big")
 
-    def deep_blocks(self, digest: bytes) -> Iterator[tuple[int, int]]:
-        """Yield the stored blocks not in memory that may have a digest's key, deepest first."""
-        key = int.from_bytes(digest[:PREFIX_BYTES], "big")
-        for level in range(self.depth, IMAGE_LEVELS, -1):
-            if level > MAPPED_LEVELS or self._map.may_have(level, key):
-                yield level, key >> _KEY_BITS - _BITS * level
+    def search_one(self, digest: bytes) -> tuple[list[int], list[tuple[int, int]]]:
+        """Search for the key of one digest, as :meth:`search` does for many.
+
+        Returns:
+            The numbers of the answers in memory that have the key, those of the last level first;
+            and the level and number of each stored block not in memory that may have it, deepest
+            first.
+
+        """
+        prefix = digest[:PREFIX_BYTES]
+        key = int.from_bytes(prefix, "big")
+        found: list[int] = []
+        deep: list[tuple[int, int]] = []
+        levels = self._map.levels_of(key)
+        if self.depth > MAPPED_LEVELS:
+            levels = [*range(self.depth, max(IMAGE_LEVELS, MAPPED_LEVELS), -1), *levels]
+        for level in levels:
+            place = level, key >> _KEY_BITS - _BITS * level
+            if level > IMAGE_LEVELS:
+                deep.append(place)
+            else:
+                found += self._in_block(place, prefix)
+        if key in self._numbers:
+            found += self._known(key)
+        return found, deep
 
     def search(
         self, digests: Sequence[bytes]
@@ -301,7 +332,7 @@ class KeyImage:
             if level > IMAGE_LEVELS:
                 deep.setdefault(place, []).append(key.to_bytes(PREFIX_BYTES, "big"))
             else:
-                found += self._in_block(place, key)
+                found += self._in_block(place, key.to_bytes(PREFIX_BYTES, "big"))
         for level in range(max(IMAGE_LEVELS, MAPPED_LEVELS) + 1, self.depth + 1):
             for key in wanted:
                 place = level, key >> _KEY_BITS - _BITS * level
@@ -312,9 +343,9 @@ class KeyImage:
         known = self._numbers.get(key, ())
         return (known,) if isinstance(known, int) else known
 
-    def _in_block(self, place: tuple[int, int], key: int) -> list[int]:
+    def _in_block(self, place: tuple[int, int], prefix: bytes) -> list[int]:
         """Search a block in memory for a key."""
-        return _numbers_of(self._bodies.get(place, b""), key.to_bytes(PREFIX_BYTES, "big"))
+        return _numbers_of(self._bodies.get(place, b""), prefix)
 
     def _note_keys(self, level: int, body: bytes) -> None:
         """Note the keys of items that come to a level in memory."""

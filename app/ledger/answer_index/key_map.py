@@ -28,6 +28,7 @@ class KeyMap:
         self._marks = bytearray()
         self._all = np.zeros(0, np.bool_)  # the same bytes
         self._shifts = self._firsts = np.zeros(0, np.uint64)  # of every level
+        self._deepest_first: list[tuple[int, int, int]] = []  # a level, its shift, its first byte
 
     def add(self, level: int, start_bits: int, starts: Sequence[int] | NDArray[np.uint64]) -> None:
         """Note the starts of keys that are in a level.
@@ -43,6 +44,8 @@ class KeyMap:
             self._marks = self._marks + bytes(1 << start_bits)
             self._all = np.frombuffer(self._marks, np.bool_)
             self._shifts, self._firsts = np.array([*self._levels.values()], np.uint64).T
+            levels = sorted(self._levels.items(), reverse=True)
+            self._deepest_first = [(number, *places) for number, places in levels]
         shift, first = self._levels[level]
         self._all[first : first + (1 << _KEY_BITS - shift)][starts] = True
 
@@ -66,6 +69,14 @@ class KeyMap:
         """Return whether a level may have a key, which is given as a whole number."""
         place = self._levels.get(level)
         return place is not None and self._marks[place[1] + (key >> place[0])] == 1
+
+    def levels_of(self, key: int) -> list[int]:
+        """Return the levels of the map that may have a key, a whole number, deepest first."""
+        marks, found = self._marks, []
+        for level, shift, first in self._deepest_first:
+            if marks[first + (key >> shift)]:
+                found.append(level)
+        return found
 
     def places(self, keys: NDArray[np.uint64]) -> list[tuple[int, int]]:
         """Return each level of the map that may have one of some keys, shape (n,), with the key."""

@@ -265,10 +265,15 @@ def _find_one(
     connection: Connection, release_number: int, digest: bytes, image: KeyImage
 ) -> list[tuple[bytes, RecordedAnswer]]:
     """Find one vector: in memory, then in the deepest level, which has most keys, and so on."""
-    found = _matching(connection, release_number, digest, image.candidates(digest))
-    if found:
+    likeliest = image.likeliest(digest)
+    if likeliest is not None:
+        stored, answer = read_answer(connection, release_number, likeliest)
+        if stored == digest:
+            return [(digest, answer)]
+    in_memory, deep = image.search_one(digest)
+    if found := _matching(connection, release_number, digest, in_memory):
         return found
-    for level, block in image.deep_blocks(digest):
+    for level, block in deep:
         for (body,) in fetch_all(connection, _ONE_BLOCK, (release_number, level, block)):
             numbers = numbers_in(checked_bytes(body), digest)
             if found := _matching(connection, release_number, digest, numbers):

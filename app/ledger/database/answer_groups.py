@@ -46,7 +46,7 @@ _LENGTH_BYTES: Final = 2
 _SHORT_MAX: Final = 0xFF
 _LABEL_BITS: Final = 7, 31
 _PLAIN_LABELS: Final = 127
-_PLAIN: Final = bytes((VERSION, 0))
+_PLAIN_HEADERS: Final = {count: bytes((VERSION, 0, count)) for count in range(1, ANSWERS_MAX + 1)}
 _ONE_ANSWER: Final = bytes((VERSION, 0, 1))
 _MALFORMED: Final = "a group of answers is malformed"
 
@@ -288,8 +288,14 @@ def answer_in(body: bytes, first: int, last: int, number: int) -> tuple[bytes, R
         raise LedgerCorruptError(_MALFORMED)
     begin = _HEADER_BYTES + _DIGEST_BYTES * at
     digest = body[begin : begin + _DIGEST_BYTES]
-    if _is_plain(body, count):
-        return digest, _plain_answer(number, body[_HEADER_BYTES + _DIGEST_BYTES * count + at])
+    labels = _HEADER_BYTES + _DIGEST_BYTES * count
+    vectors = labels + 2 * count
+    if body[:_HEADER_BYTES] == _PLAIN_HEADERS.get(count) and len(body) >= vectors:
+        lengths = body[labels + count : vectors]
+        alike = lengths[0]  # as in most groups, which saves the sum
+        length = alike * count if lengths.count(alike) == count else sum(lengths)
+        if len(body) == vectors + length:
+            return digest, _plain_answer(number, body[labels + at])
     return digest, _answer(body, _places_in(body, first, last), at, number)
 
 
@@ -333,18 +339,6 @@ def _places_in(body: bytes, first: int, last: int) -> _Places:
     if begin + sum(lengths) != len(body):
         raise LedgerCorruptError(_MALFORMED)
     return _Places(count, flags, labels, scores, qualifiers, qualifier_lengths, begin, lengths)
-
-
-def _is_plain(body: bytes, count: int) -> bool:
-    """Return whether a body has no flag, and is that of a group with so many answers."""
-    lengths = _HEADER_BYTES + (_DIGEST_BYTES + 1) * count
-    return (
-        count <= ANSWERS_MAX
-        and body.startswith(_PLAIN)
-        and len(body) >= lengths + count
-        and body[_HEADER_BYTES - 1] == count
-        and len(body) == lengths + count + sum(body[lengths : lengths + count])
-    )
 
 
 def _plain_answer(number: int, code: int) -> RecordedAnswer:

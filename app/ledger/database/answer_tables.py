@@ -205,9 +205,9 @@ def read_answer(
         LedgerCorruptError: the answer is missing.
 
     """
-    for first, last, body in fetch_all(connection, _ONE_GROUP, (release_number, number)):
-        if (begin := _number(first)) <= number:
-            return answer_in(checked_bytes(body), begin, _number(last), number)
+    rows = fetch_all(connection, _ONE_GROUP, (release_number, number))
+    if rows and (found := _in_group(number, *rows[0])):
+        return found
     rows = fetch_all(connection, _ONE_ANSWER, (release_number, number))
     if not rows:
         raise LedgerCorruptError(f"answer {number} is missing from the answers table")
@@ -231,17 +231,30 @@ def read_numbered(
         statement = _asking(_GROUPS_ASKED, len(some))
         for number, first, last, body in fetch_all(connection, statement, asked):
             at = _number(number)
-            if _number(first) <= at:
-                found[at] = answer_in(checked_bytes(body), _number(first), _number(last), at)
-    for some in _parts([number for number in wanted if number not in found]):
-        statement = _asking(_ANSWERS_ASKED, len(some))
-        for digest, *values in fetch_all(connection, statement, (*some, release_number)):
-            answer = checked_answer(values)
-            found[answer.query_id] = checked_bytes(digest), answer
+            if in_group := _in_group(at, first, last, body):
+                found[at] = in_group
+    if len(found) < len(wanted):
+        for some in _parts([number for number in wanted if number not in found]):
+            statement = _asking(_ANSWERS_ASKED, len(some))
+            for digest, *values in fetch_all(connection, statement, (*some, release_number)):
+                answer = checked_answer(values)
+                found[answer.query_id] = checked_bytes(digest), answer
     missing = [number for number in wanted if number not in found]
     if missing:
         raise LedgerCorruptError(f"answer {missing[0]} is missing from the answers table")
     return [found[number] for number in wanted]
+
+
+def _in_group(
+    number: int, first: object, last: object, body: object
+) -> tuple[bytes, RecordedAnswer] | None:
+    """Return an answer of a stored group with its digest, or None if the group begins after it.
+
+    The group is the first one whose last number is not less than the answer's.
+    """
+    if type(first) is not int or type(last) is not int or type(body) is not bytes:
+        raise TypeError("a group of answers has two numbers and a body")
+    return answer_in(body, first, last, number) if first <= number else None
 
 
 def _read_single(

@@ -44,7 +44,9 @@ def fetch_all(connection: Connection, text: str, values: tuple[object, ...] = ()
     dialect = connection.dialect
     try:
         driver = connection.connection.dbapi_connection  # the pool's would only pass the call on
-        cursor = driver.execute(_marked(text, dialect.paramstyle), values)  # type: ignore[union-attr]  # both have it
+        if dialect.paramstyle != "qmark":
+            text = _marked(text)
+        cursor = driver.execute(text, values)  # type: ignore[union-attr]  # both have it
         found: object = cursor.description  # None after what finds nothing, whatever stubs say
         return [] if found is None else cursor.fetchall()
     except dialect.loaded_dbapi.Error as error:
@@ -81,7 +83,7 @@ def insert_rows(
                 for row in rows:
                     copy.write_row(row)
             return
-        cursor.executemany(_marked(text, dialect.paramstyle), rows)
+        cursor.executemany(text if dialect.paramstyle == "qmark" else _marked(text), rows)
     except dialect.loaded_dbapi.Error as error:
         raise _as_raised(connection, text, error) from None
 
@@ -94,9 +96,9 @@ def _copying(text: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _marked(text: str, style: str) -> str:
-    """Return a statement with the marks that a driver knows; it has no other question marks."""
-    return text if style == "qmark" else text.replace("?", "%s")
+def _marked(text: str) -> str:
+    """Return a statement with PostgreSQL's marks for values; it has no other question marks."""
+    return text.replace("?", "%s")
 
 
 def _as_raised(connection: Connection, text: str, error: Exception) -> BaseException:

@@ -104,6 +104,30 @@ def test_every_answer_is_found_and_nothing_else(tmp_path: Path) -> None:
     assert verify(ledger).answered == ANSWERS
 
 
+def test_keys_that_begin_alike_have_answers_of_their_own(tmp_path: Path) -> None:
+    """Whole digests are compared: among the newest, in memory and in stored blocks."""
+    ledger = create(tmp_path / "alike.db")
+    open_release(ledger)
+    alike = [bytes(8) + bytes([number]) * 24 for number in range(5)]
+    *recorded, new = alike
+    wanted: dict[bytes, RecordedAnswer] = {}
+    for first in range(1, ANSWERS, 3):
+        rows = [answer(ledger, number) for number in range(first, first + 3)]
+        if recorded:
+            rows[1] = rows[1]._replace(vector_digest=recorded.pop())
+            wanted[rows[1].vector_digest] = rows[1].answer
+        record(ledger, rows)
+        with ledger.transaction() as transaction:
+            alone = [transaction.known_answers([digest]) for digest in alike]
+            assert [dict(found) for found in alone] == [
+                {digest: wanted[digest]} if digest in wanted else {} for digest in alike
+            ]
+            assert dict(transaction.known_answers(alike)) == wanted
+    assert not recorded
+    assert new not in wanted
+    ledger.close()
+
+
 def test_a_key_gets_no_second_answer_in_whichever_place_it_is(tmp_path: Path) -> None:
     """One that is among the newest, in memory or in a block: the row is refused."""
     ledger = long_ledger(tmp_path / "second.db")

@@ -61,11 +61,9 @@ def digest_of(number: int) -> bytes:
 
 def found_by(image: KeyImage, blocks: MemoryBlocks, digest: bytes) -> list[int]:
     """Return the answer numbers that a search for a digest finds, in memory and in blocks."""
-    in_blocks = [blocks.bodies.get(place, b"") for place in image.deep_blocks(digest)]
-    return [
-        *image.candidates(digest),
-        *(number for body in in_blocks for number in numbers_in(body, digest)),
-    ]
+    in_memory, deep = image.search_one(digest)
+    in_blocks = [blocks.bodies.get(place, b"") for place in deep]
+    return [*in_memory, *(number for body in in_blocks for number in numbers_in(body, digest))]
 
 
 def deep_in(blocks: MemoryBlocks) -> set[tuple[int, int]]:
@@ -117,12 +115,12 @@ def test_each_key_is_in_one_place_and_found() -> None:
     new = digest_of(0)
     assert found_by(image, blocks, new) == []
     in_memory, deep = image.search([new, *digests])
-    alone = [number for digest in digests for number in image.candidates(digest)]
+    alone = [number for digest in digests for number in image.search_one(digest)[0]]
     assert sorted(in_memory) == sorted(alone)
     asked = {
         (place, digest[:PREFIX_BYTES])
         for digest in [new, *digests]
-        for place in image.deep_blocks(digest)
+        for place in image.search_one(digest)[1]
     }
     assert {(place, key) for place, keys in deep.items() for key in keys} == asked
     assert {place for place, _ in asked} <= blocks.bodies.keys()
@@ -172,10 +170,9 @@ def test_keys_that_begin_alike_are_both_found() -> None:
         [each for pair in zip(alike, map(digest_of, range(8)), strict=True) for each in pair],
     )
     assert sorted(found_by(image, blocks, ALIKE)) == [1, 3, 5, 7, 9, 11, 13, 15]
-    assert set(image.search([ALIKE, digest_of(-1)])[0]) == {*image.candidates(ALIKE)}
-    assert {
-        place for place in image.deep_blocks(ALIKE) if place[0] <= key_blocks.MAPPED_LEVELS
-    } <= blocks.bodies.keys()
+    in_memory, deep = image.search_one(ALIKE)
+    assert set(image.search([ALIKE, digest_of(-1)])[0]) == {*in_memory}
+    assert {place for place in deep if place[0] <= key_blocks.MAPPED_LEVELS} <= blocks.bodies.keys()
 
 
 def test_blocks_of_levels_that_are_not_mapped_are_all_searched(
@@ -192,6 +189,66 @@ def test_blocks_of_levels_that_are_not_mapped_are_all_searched(
         assert found_by(image, blocks, digest) == [number]
     _, deep = image.search([digest_of(0), *digests])
     assert {place for place in blocks.bodies if place[0] > key_blocks.IMAGE_LEVELS} <= deep.keys()
+
+
+def test_the_likeliest_answer_has_the_key() -> None:
+    """Of a key in the last level in memory it is found; of others, perhaps nothing."""
+    image, blocks = KeyImage(answered=0, earlier=0, depth=0), MemoryBlocks()
+    assert image.likeliest(digest_of(1)) is None
+    digests = [digest_of(number) for number in range(1, ANSWERS + 1)]
+    for count in (NEWEST, 10 * NEWEST, ANSWERS):
+        grown(image, blocks, digests[image.answered : count])
+        placed = {
+            number_of_item(item)
+            for (level, _), body in image._bodies.items()
+            for item in items_in(body)
+            if level == key_blocks.IMAGE_LEVELS
+        }
+        assert placed or image.depth < key_blocks.IMAGE_LEVELS
+        for number, digest in enumerate(digests, start=1):
+            assert image.likeliest(digest) == (number if number in placed else None)
+
+
+def test_the_likeliest_answer_is_found_in_a_long_block() -> None:
+    """Most keys are sought near where they are, whatever the rest is; none is taken for another."""
+    count = 400
+    level = key_blocks.IMAGE_LEVELS
+    place = level, 1 << 4 * (level - 1)  # its keys begin with the byte 16
+    digests = sorted(b"\x10\x00" + digest_of(number) for number in range(count))
+    body = b"".join(item_of(digest, number) for number, digest in enumerate(digests, start=1))
+    image = KeyImage(answered=count, earlier=0, depth=level, bodies={place: body})
+    found = [image.likeliest(digest) for digest in digests]
+    assert all(each in (number, None) for number, each in enumerate(found, start=1))
+    last = PREFIX_BYTES - 1
+    others = [digest[:last] + bytes([digest[last] ^ 1]) + digest[last + 1 :] for digest in digests]
+    assert [image.likeliest(digest) for digest in others] == [None] * count
+    assert [image.search_one(digest)[0] for digest in digests] == [[n] for n in range(1, count + 1)]
+    evenly = [(16 << 56) + (number << 64 - 4 * level) // count for number in range(count)]
+    digests = [key.to_bytes(8, "big") + bytes(24) for key in evenly]
+    body = b"".join(item_of(digest, number) for number, digest in enumerate(digests, start=1))
+    image = KeyImage(answered=count, earlier=0, depth=level, bodies={place: body})
+    assert [image.likeliest(digest) for digest in digests] == [*range(1, count + 1)]
+
+
+@pytest.mark.parametrize("mapped", [key_blocks.IMAGE_LEVELS, 5, key_blocks.MAPPED_LEVELS])
+def test_one_key_is_sought_where_most_keys_are_first(
+    monkeypatch: pytest.MonkeyPatch, mapped: int
+) -> None:
+    """In memory the last level is first and the newest part last; of stored ones the deepest."""
+    monkeypatch.setattr(key_blocks, "MAPPED_LEVELS", mapped)
+    first_key = item_of(ALIKE, 0)[:PREFIX_BYTES]
+    levels = range(1, key_blocks.IMAGE_LEVELS + 1)
+    image = KeyImage(
+        answered=10,
+        earlier=0,
+        depth=7,
+        newest=item_of(ALIKE, 9),
+        bodies={(level, 0): item_of(ALIKE, level) for level in levels},
+        deep=[(level, [0]) for level in range(key_blocks.IMAGE_LEVELS + 1, mapped + 1)],
+    )
+    in_memory, deep = image.search_one(first_key)
+    assert in_memory == [*reversed(levels), 9]
+    assert deep == [(level, 0) for level in range(7, key_blocks.IMAGE_LEVELS, -1)]
 
 
 def test_a_key_is_found_wherever_its_bytes_stand_too() -> None:

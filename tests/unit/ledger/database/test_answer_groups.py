@@ -124,9 +124,13 @@ def test_a_flipped_length_is_refused(rows: list[AnswerRow], data: st.DataObject)
         changed[at] ^= bit
         with pytest.raises(LedgerCorruptError):
             unpack(bytes(changed), FIRST, last)
+        with pytest.raises(LedgerCorruptError):
+            answer_in(bytes(changed), FIRST, last, FIRST)
     for first, end in ((FIRST - 1, last), (FIRST, last + 1), (last + 1, FIRST)):
         with pytest.raises(LedgerCorruptError):
             unpack(body, first, end)
+        with pytest.raises(LedgerCorruptError):
+            answer_in(body, first, end, FIRST)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +153,8 @@ def test_another_header_is_refused(place: int, value: int) -> None:
     body[place] = value
     with pytest.raises(LedgerCorruptError):
         unpack(bytes(body), FIRST, FIRST + 2)
+    with pytest.raises(LedgerCorruptError):
+        answer_in(bytes(body), FIRST, FIRST + 2, FIRST)
 
 
 def test_more_answers_than_a_group_takes_are_refused_when_read() -> None:
@@ -157,6 +163,8 @@ def test_more_answers_than_a_group_takes_are_refused_when_read() -> None:
     body = header + bytes(34 * (ANSWERS_MAX + 1))
     with pytest.raises(LedgerCorruptError):
         unpack(body, 1, ANSWERS_MAX + 1)
+    with pytest.raises(LedgerCorruptError):
+        answer_in(body, 1, ANSWERS_MAX + 1, 1)
 
 
 @pytest.mark.parametrize(("column", "value"), [(0, 0), (4, 2)])
