@@ -46,10 +46,12 @@ class LineCutter:
             return []
         lines = self._end_line()
         rest = others.pop()
-        limit = self._line_bytes_max  # each of the others is a whole line
-        lines += [
-            line for piece in others if (line := piece.strip() if len(piece) <= limit else OVERLONG)
-        ]
+        whole: list[Line] = [*map(bytes.strip, others)]
+        limit = self._line_bytes_max
+        if max(map(len, others), default=0) > limit:
+            pairs = zip(others, whole, strict=True)
+            whole = [line if len(piece) <= limit else OVERLONG for piece, line in pairs]
+        lines += filter(None, whole)
         self._append(rest)
         return lines
 
@@ -112,8 +114,11 @@ class Channel(Generic[ItemT]):
         while not self._items and not self._closed:
             self._has_news.clear()
             await self._has_news.wait()
-        count = min(count_max, len(self._items))
-        taken = [self._items.popleft() for _ in range(count)]
+        if len(self._items) <= count_max:
+            taken = [*self._items]
+            self._items.clear()
+        else:
+            taken = [self._items.popleft() for _ in range(count_max)]
         self._bytes_inside -= sum(map(len, taken))
         self._has_room.set()
         return taken
