@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 import msgspec
 
 from app.answering.batch_decisions import Deferred
-from app.answering.queries import Fresh, Relayed
+from app.answering.queries import Fresh, FreshAnswers, Relayed
 from app.answering.replays import released_bin
 from app.errors import RequestError, UnavailableError
 from app.ledger.ledger import RecordedAnswer
@@ -110,7 +110,9 @@ def answers_for(
             vectors whose decision is to use the classifier.
 
     """
-    if {Fresh, Relayed}.issuperset(map(type, decisions)):  # as most are
+    if isinstance(decisions, FreshAnswers):  # as most are
+        return _answers_of(decisions.columns.recorded, schema)
+    if {Fresh, Relayed}.issuperset(map(type, decisions)):
         recorded = [decision.recorded for decision in decisions]  # type: ignore[union-attr]  # fresh
         return _answers_of(recorded, schema)
     pairs = zip(decisions, vectors, strict=True)
