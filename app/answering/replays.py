@@ -58,7 +58,7 @@ class ReplayIndex:
 
     def has_any(self, vector_digests: Iterable[bytes]) -> bool:
         """Return whether at least one of the vectors has a recorded answer."""
-        return not self._by_vector.keys().isdisjoint(vector_digests)
+        return bool(self._by_vector) and not self._by_vector.keys().isdisjoint(vector_digests)
 
     def find_by_key(
         self, key_digest: bytes | None, posted_digest: bytes, vector_digest: bytes
