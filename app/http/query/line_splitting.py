@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections import deque
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -85,7 +84,7 @@ class Channel(Generic[ItemT]):
 
     def __init__(self, *, bytes_max: int) -> None:
         """Start with an empty, open queue."""
-        self._items: deque[ItemT] = deque()
+        self._items: list[ItemT] = []
         self._bytes_inside = 0
         self._bytes_max = bytes_max
         self._closed = False
@@ -114,11 +113,8 @@ class Channel(Generic[ItemT]):
         while not self._items and not self._closed:
             self._has_news.clear()
             await self._has_news.wait()
-        if len(self._items) <= count_max:
-            taken = [*self._items]
-            self._items.clear()
-        else:
-            taken = [self._items.popleft() for _ in range(count_max)]
+        taken = self._items[:count_max]
+        del self._items[:count_max]
         self._bytes_inside -= sum(map(len, taken))
         self._has_room.set()
         return taken
