@@ -374,11 +374,8 @@ class QueryAnswerer:
     def _append(self, transaction: Transaction, batch: Batch) -> None:
         """Put the batch's entry, answers and keys into the open transaction."""
         if batch.fresh:
-            transaction.record_columns(
-                [each.vector_digest for each in batch.fresh],
-                [each.kept for each in batch.fresh],
-                [each.recorded for each in batch.fresh],
-            )
+            columns = batch.fresh.columns
+            transaction.record_columns(columns.vector_digest, columns.kept, columns.recorded)
             self._append_threshold(transaction, batch)
         if batch.asked:
             transaction.record_asked(list(batch.asked.values()))
@@ -416,8 +413,8 @@ class QueryAnswerer:
         self._untold.append(
             {
                 "count": len(batch.fresh),
-                "first_query_id": batch.fresh[0].recorded.query_id,
-                "last_query_id": batch.fresh[-1].recorded.query_id,
+                "first_query_id": batch.fresh.columns.recorded[0].query_id,
+                "last_query_id": batch.fresh.columns.recorded[-1].query_id,
                 "entry_number": self.release.state.head.sequence,
                 "phase": str(self.release.phase),
             }

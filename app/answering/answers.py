@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 import msgspec
 
 from app.answering.batch_decisions import Deferred
-from app.answering.queries import Fresh, Relayed
+from app.answering.queries import Fresh, FreshAnswers, Relayed
 from app.answering.replays import released_bin
 from app.errors import RequestError, UnavailableError
 from app.ledger.ledger import RecordedAnswer
@@ -110,9 +110,11 @@ def answers_for(
             vectors whose decision is to use the classifier.
 
     """
-    if {Fresh, Relayed}.issuperset(map(type, decisions)):  # as most are
+    if isinstance(decisions, FreshAnswers):  # as most are
+        return _answers_of(decisions.columns.recorded, schema)
+    if {Fresh, Relayed}.issuperset(map(type, decisions)):
         recorded = [decision.recorded for decision in decisions]  # type: ignore[union-attr]  # fresh
-        return [answer_of(each, schema, replayed=False) for each in recorded]
+        return _answers_of(recorded, schema)
     pairs = zip(decisions, vectors, strict=True)
     deferred = [vector for decision, vector in pairs if isinstance(decision, Deferred)]
     classified = iter(classify(deferred) if deferred else ())
@@ -127,6 +129,17 @@ def _answer_for(
     if isinstance(decision, RecordedAnswer):
         return answer_of(decision, schema, replayed=True)
     return next(classified) if isinstance(decision, Deferred) else decision
+
+
+def _answers_of(recorded: Sequence[RecordedAnswer], schema: Schema) -> list[Told]:
+    """Return the replies for new answers, as :func:`answer_of` does for one."""
+    labels: dict[int | None, str | None] = {None: None, **dict(enumerate(schema.classes))}
+    return [
+        Answer(each.query_id, labels[each.label], each.stable, _ENSEMBLE, replayed=False)
+        if each.precision is None
+        else answer_of(each, schema, replayed=False)
+        for each in recorded
+    ]
 
 
 def answer_of(recorded: RecordedAnswer, schema: Schema, *, replayed: bool) -> Answer:

@@ -22,7 +22,7 @@ import msgspec
 from msgspec import structs
 
 from app.answering.asked_vectors import NOTHING_ASKED
-from app.answering.queries import Fresh, Relayed
+from app.answering.queries import Fresh, FreshAnswers, FreshColumns, Relayed
 from app.answering.replays import (
     AnswerSource,
     ReplayIndex,
@@ -142,7 +142,7 @@ class Batch:
         """
         self.state = state
         self.phase = phase or query_decision.phase(parameters, state)  # after the decisions so far
-        self.fresh: list[Fresh] = []
+        self.fresh = FreshAnswers()
         self.new_keys: dict[bytes, bytes] = {}
         self.key_counts: dict[str, KeyCount] = {}
         self._counts_before = key_counts or {}
@@ -292,11 +292,12 @@ class Batch:
 
         The votes are in the order of the queries.
         """
+        answered: list[Fresh] = []
         for place, private_value in enumerate(self._private_values.in_order):
             if self.phase is not Phase.ENSEMBLE:
                 break
-            self._answer(queries, place, private_value)
-        return self.fresh
+            answered.append(self._answer(queries, place, private_value))
+        return answered
 
     def _answer_together(self, queries: IdentifiedQueries) -> Sequence[Fresh]:
         """Answer new queries at once, up to the ensemble's last answer, where they are many."""
@@ -325,18 +326,18 @@ class Batch:
                 stable,
             )
         )
-        befores, afters = _states_around(stable, before)
         # As many as there are outcomes: the ensemble may have ended before the last query.
-        self.fresh += map(
-            Fresh,
-            recorded,
-            queries.vector_digests,
-            queries.kept,
-            queries.posted_digests,
-            queries.vectors,
-            queries.askers,
-            befores,
-            afters,
+        answered = slice(len(recorded))
+        self.fresh = FreshAnswers(
+            FreshColumns(
+                recorded,
+                [*queries.vector_digests[answered]],
+                [*queries.kept[answered]],
+                [*queries.posted_digests[answered]],
+                [*queries.vectors[answered]],
+                [*queries.askers[answered]],
+                *_states_around(stable, before),
+            )
         )
         self.fresh_by_vector.update(zip(queries.vector_digests, recorded, strict=False))
         if self._asked_before.are_kept or any(queries.askers):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, overload
 
 import msgspec
 from msgspec.structs import astuple
@@ -23,7 +23,7 @@ from app.ledger.ledger import RecordedAnswer
 from app.privacy.voting.query_decision import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 class Asker(msgspec.Struct, frozen=True):
@@ -199,3 +199,54 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
     def hit_count(self) -> int:
         """The number of units of the cutoff that this answer uses: 0, 1 or 2."""
         return self.following.unstable_count - self.drawn_in.unstable_count
+
+
+class FreshColumns(NamedTuple):
+    """New answers as columns of equal length, which are named as in :class:`Fresh`."""
+
+    recorded: list[RecordedAnswer]
+    vector_digest: list[bytes]
+    kept: list[bytes]
+    posted_digest: list[bytes]
+    posted: list[bytes]
+    asker: list[Asker | None]
+    drawn_in: list[State]
+    following: list[State]
+
+
+class FreshAnswers(Sequence[Fresh]):
+    """The new answers of a batch, in order; a :class:`Fresh` is made of one when it is asked for.
+
+    Attributes:
+        columns: the answers; they are changed by :meth:`append` alone.
+
+    """
+
+    __slots__ = ("columns",)
+
+    def __init__(self, columns: FreshColumns | None = None) -> None:
+        """Take columns over; start without an answer if there are none."""
+        self.columns = columns or FreshColumns([], [], [], [], [], [], [], [])
+
+    def __len__(self) -> int:
+        """Return the number of answers."""
+        return len(self.columns.recorded)
+
+    def __iter__(self) -> Iterator[Fresh]:
+        """Yield the answers one by one."""
+        return map(Fresh, *self.columns)
+
+    @overload
+    def __getitem__(self, index: int) -> Fresh: ...
+    @overload
+    def __getitem__(self, index: slice) -> FreshAnswers: ...
+    def __getitem__(self, index: int | slice) -> Fresh | FreshAnswers:
+        """Return one answer, or the answers of a slice."""
+        if isinstance(index, slice):
+            return FreshAnswers(FreshColumns._make(column[index] for column in self.columns))
+        return Fresh(*[column[index] for column in self.columns])  # type: ignore[arg-type]  # in order
+
+    def append(self, fresh: Fresh) -> None:
+        """Add one answer at the end."""
+        for column, value in zip(self.columns, astuple(fresh), strict=True):
+            column.append(value)  # type: ignore[attr-defined]  # a list

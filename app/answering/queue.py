@@ -143,6 +143,8 @@ class Queue:
 
 def parted(batch: Sequence[Waiting], decided: Sequence[Decision]) -> Iterable[Sequence[Decision]]:
     """Return the decisions of a batch, divided by caller."""
+    if len(batch) == 1:
+        return [decided]
     if len(batch) == len(decided):  # of one query each
         return [(decision,) for decision in decided]
     ends = accumulate(map(len, batch))

@@ -58,7 +58,7 @@ class ReplayIndex:
 
     def has_any(self, vector_digests: Iterable[bytes]) -> bool:
         """Return whether at least one of the vectors has a recorded answer."""
-        return not self._by_vector.keys().isdisjoint(vector_digests)
+        return bool(self._by_vector) and not self._by_vector.keys().isdisjoint(vector_digests)
 
     def find_by_key(
         self, key_digest: bytes | None, posted_digest: bytes, vector_digest: bytes
@@ -240,6 +240,8 @@ class RecentReplays:
 
         """
         keys = self._keys_among(key_digests, records) if key_digests else {}
+        if not self._lacks_answers and self._by_vector.have_none(vector_digests):  # as most are
+            return ReplayIndex({}, keys)
         answers, other_vectors = _split(self._by_vector, vector_digests)
         if other_vectors and self._lacks_answers:
             newly = dict(records.known_answers(other_vectors))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections import deque
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -46,10 +45,12 @@ class LineCutter:
             return []
         lines = self._end_line()
         rest = others.pop()
-        limit = self._line_bytes_max  # each of the others is a whole line
-        lines += [
-            line for piece in others if (line := piece.strip() if len(piece) <= limit else OVERLONG)
-        ]
+        whole: list[Line] = [*map(bytes.strip, others)]
+        limit = self._line_bytes_max
+        if max(map(len, others), default=0) > limit:
+            pairs = zip(others, whole, strict=True)
+            whole = [line if len(piece) <= limit else OVERLONG for piece, line in pairs]
+        lines += filter(None, whole)
         self._append(rest)
         return lines
 
@@ -83,7 +84,7 @@ class Channel(Generic[ItemT]):
 
     def __init__(self, *, bytes_max: int) -> None:
         """Start with an empty, open queue."""
-        self._items: deque[ItemT] = deque()
+        self._items: list[ItemT] = []
         self._bytes_inside = 0
         self._bytes_max = bytes_max
         self._closed = False
@@ -112,8 +113,8 @@ class Channel(Generic[ItemT]):
         while not self._items and not self._closed:
             self._has_news.clear()
             await self._has_news.wait()
-        count = min(count_max, len(self._items))
-        taken = [self._items.popleft() for _ in range(count)]
+        taken = self._items[:count_max]
+        del self._items[:count_max]
         self._bytes_inside -= sum(map(len, taken))
         self._has_room.set()
         return taken

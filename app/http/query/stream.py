@@ -59,6 +59,8 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 def encode_replies(replies: Sequence[Reply]) -> bytes:
     """Return the reply bytes of several answers, one line each."""
+    if {Answer}.issuperset(map(type, replies)):  # as most are
+        return _ENCODER.encode_lines(replies)
     return _ENCODER.encode_lines(
         [each if isinstance(each, Answer) else msgspec.Raw(problem_body(each)) for each in replies]
     )
@@ -242,10 +244,10 @@ class QueryStream:
         except (RequestError, UnavailableError, IntegrityError) as refusal:
             return NO_QUERIES, dict.fromkeys(range(len(lines)), refusal)
         schema, with_scores = service.schema, service.precision is not None
-        whole = [line for line in lines if not isinstance(line, Overlong)]
-        together = parse_lines_of_numbers(schema, whole, asker=asker)
-        if together is not None and len(whole) == len(lines):
-            return together, {}
+        if {bytes}.issuperset(map(type, lines)):
+            together = parse_lines_of_numbers(schema, lines, asker=asker)  # type: ignore[arg-type]  # bytes
+            if together is not None:
+                return together, {}
         parsed = [
             self._overlong()
             if isinstance(line, Overlong)

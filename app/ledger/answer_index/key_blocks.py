@@ -16,6 +16,7 @@ nothing private.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -63,6 +64,7 @@ _STRAYING_BYTES: Final = 20 * ITEM_BYTES
 
 _WHOLE_ITEM: Final = np.dtype(f"V{ITEM_BYTES}")
 _ITEM: Final = np.dtype([("key", ">u8"), ("number", f"V{NUMBER_BYTES}")])
+_PREFIX_OF: Final = itemgetter(slice(PREFIX_BYTES))
 
 
 class Blocks(Protocol):
@@ -143,8 +145,8 @@ def parted(body: bytes, level: int) -> dict[int, bytes]:
     """Divide index items among the blocks of a level; return each block's body, by number."""
     keys = _keys_of(body)
     order = np.argsort(keys, kind="stable")
-    blocks = keys[order] >> np.uint64(_KEY_BITS - _BITS * level)
-    firsts = np.flatnonzero(np.diff(blocks, prepend=~blocks[:1]))
+    blocks = keys.take(order) >> np.uint64(_KEY_BITS - _BITS * level)
+    firsts = np.append(0, np.flatnonzero(blocks[1:] != blocks[:-1]) + 1)
     moved = np.frombuffer(body, _WHOLE_ITEM).take(order).tobytes()
     begins = (firsts * ITEM_BYTES).tolist()
     ends = [*begins[1:], len(body)]
@@ -167,18 +169,22 @@ def _pairs_of(body: bytes) -> tuple[list[int], list[int]]:
     return _keys_of(body).tolist(), numbers.view(">u8").ravel().tolist()
 
 
-def _keys_in(digests: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Return the keys of n digests as whole numbers, shape (n,)."""
-    prefixes = b"".join([digest[:PREFIX_BYTES] for digest in digests])
+def _prefixes_of(digests: Sequence[bytes]) -> bytes:
+    """Return the keys of digests as bytes, one after the other."""
+    return b"".join(map(_PREFIX_OF, digests))
+
+
+def _keys_in(prefixes: bytes) -> NDArray[np.uint64]:
+    """Return n keys, given as bytes, as whole numbers, shape (n,)."""
     return np.frombuffer(prefixes, ">u8").astype(np.uint64)
 
 
-def _items_of(digests: Sequence[bytes], first: int) -> bytes:
-    """Return the items of digests whose answers are numbered from ``first`` on."""
-    items = np.empty((len(digests), ITEM_BYTES), np.uint8)
-    prefixes = b"".join([digest[:PREFIX_BYTES] for digest in digests])
-    numbers = np.arange(first, first + len(digests), dtype=">u8").view(np.uint8).reshape(-1, 8)
-    items[:, :PREFIX_BYTES] = np.frombuffer(prefixes, np.uint8).reshape(-1, PREFIX_BYTES)
+def _items_of(prefixes: bytes, first: int) -> bytes:
+    """Return the items of keys, given as bytes, whose answers are numbered from ``first`` on."""
+    keys = np.frombuffer(prefixes, np.uint8).reshape(-1, PREFIX_BYTES)
+    items = np.empty((len(keys), ITEM_BYTES), np.uint8)
+    numbers = np.arange(first, first + len(keys), dtype=">u8").view(np.uint8).reshape(-1, 8)
+    items[:, :PREFIX_BYTES] = keys
     items[:, PREFIX_BYTES:] = numbers[:, 8 - NUMBER_BYTES :]
     return items.tobytes()
 
@@ -229,7 +235,7 @@ class KeyImage:
         self.earlier = earlier
         self.depth = depth
         self._newest = newest
-        self._added: list[bytes] = []  # digests of the answers after the newest items
+        self._added = b""  # keys of the answers after the newest items
         self._bodies = dict(bodies or {})
         self._map = KeyMap()
         self._numbers: dict[int, tuple[int, ...] | int] = {}  # of the newest, by key
@@ -246,13 +252,15 @@ class KeyImage:
     @property
     def is_full(self) -> bool:
         """Whether the newest items are so many that they must be moved to blocks."""
-        return len(self._newest) // ITEM_BYTES + len(self._added) >= NEWEST_MAX
+        return self._count_in_no_block() >= NEWEST_MAX
 
     @property
     def turn(self) -> int:
         """The number of the next turn, in which blocks pass their items on."""
-        in_no_block = len(self._newest) // ITEM_BYTES + len(self._added)
-        return (self.answered - self.earlier - in_no_block) // NEWEST_MAX
+        return (self.answered - self.earlier - self._count_in_no_block()) // NEWEST_MAX
+
+    def _count_in_no_block(self) -> int:
+        return len(self._newest) // ITEM_BYTES + len(self._added) // PREFIX_BYTES
 
     def note_blocks(self, level: int, blocks: Sequence[int]) -> None:
         """Note that blocks of a level that is not in memory are stored."""
@@ -322,7 +330,7 @@ class KeyImage:
         """
         found: list[int] = []
         deep: dict[tuple[int, int], list[bytes]] = {}
-        keys = _keys_in(digests)
+        keys = _keys_in(_prefixes_of(digests))
         wanted = keys.tolist()
         if not self._numbers.keys().isdisjoint(wanted):
             for key in wanted:
@@ -354,17 +362,19 @@ class KeyImage:
             self._map.add(level, bits, _keys_of(body) >> np.uint64(_KEY_BITS - bits))
 
     def add(self, digests: Sequence[bytes]) -> None:
-        """Add new answers to the newest items of the index."""
-        first = self.answered + 1
-        self._learn(_keys_in(digests).tolist(), range(first, first + len(digests)))
-        self._added += digests
+        """Add new answers to the newest items; if these are full, they must be moved at once."""
+        first, prefixes = self.answered + 1, _prefixes_of(digests)
+        self._added += prefixes
         self.answered += len(digests)
+        if not self.is_full:  # else they are in blocks before anything is searched
+            self._learn(_keys_in(prefixes).tolist(), range(first, first + len(digests)))
 
     def newest_items(self) -> bytes:
         """Return the items that are in no block yet, in the order of their answers."""
         if self._added:
-            self._newest += _items_of(self._added, self.answered + 1 - len(self._added))
-            self._added = []
+            first = self.answered + 1 - len(self._added) // PREFIX_BYTES
+            self._newest += _items_of(self._added, first)
+            self._added = b""
         return self._newest
 
     def seal(self, blocks: Blocks) -> dict[tuple[int, int], bytes]:

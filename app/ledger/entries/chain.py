@@ -28,6 +28,7 @@ DEPTH_MAX: Final = 64
 
 _PLAIN: Final = frozenset({str, bool, type(None)})
 _WITH_INTEGERS: Final = _PLAIN | {int}
+_WITH_NOTHING: Final = frozenset({int, type(None)})
 _encode_fast = msgspec.json.Encoder(order="sorted").encode
 _encode = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
@@ -181,10 +182,12 @@ def event_body(event: LedgerEvent) -> str:
 
 def _are_checked(event: AnswersReleased) -> bool:
     """Return whether nothing in the commonest kind of entry needs a closer look."""
-    labels = [label for label in event.labels if label is not None] or [0]
-    types = set(map(type, event.digests)), set(map(type, event.stable)), set(map(type, labels))
-    is_typed = types == ({str}, {bool}, {int}) and type(event.first_query_id) is int
-    return is_typed and max(event.first_query_id, *labels) <= INTEGER_MAX and min(labels) >= 0
+    types = set(map(type, event.digests)), set(map(type, event.stable))
+    is_typed = types == ({str}, {bool}) and type(event.first_query_id) is int
+    if not is_typed or not _WITH_NOTHING.issuperset(map(type, event.labels)):
+        return False
+    labels = {0, *filter(None, event.labels)}  # at most one a class, whatever the answers
+    return max(event.first_query_id, *labels) <= INTEGER_MAX and min(labels) >= 0
 
 
 def read_event(entry: Entry) -> LedgerEvent:

@@ -470,7 +470,8 @@ def _answer(
         "does not give every answer a digest, a label and a stable flag",
     )
     allow(
-        (None, True) not in zip(event.labels, event.stable, strict=True),
+        None not in event.labels
+        or (None, True) not in zip(event.labels, event.stable, strict=True),
         "has a stable answer without a label",
     )
     allow(release.queries is None or answered <= release.queries, "exceeds the limit of answers")

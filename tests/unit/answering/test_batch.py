@@ -71,8 +71,20 @@ def test_fresh_answers_are_numbered_in_order() -> None:
     first, second = decide(decided, "a"), decide(decided, "b")
     assert recorded(first) == RecordedAnswer(2, 1, stable=True)
     assert recorded(second) == RecordedAnswer(3, None, stable=False)
-    assert decided.fresh == [first, second]
+    assert [*decided.fresh] == [first, second]
     assert decided.state == State(3, 1)
+
+
+def test_new_answers_in_columns_are_those_of_a_list() -> None:
+    """Answers added one by one are found by their places, from either end, and in parts."""
+    decided = batch(STABLE, HIT, STABLE)
+    given = [decide(decided, name) for name in "abc"]
+    fresh = decided.fresh
+    assert len(fresh) == len(given)
+    assert [fresh[place] for place in (0, 1, 2, -1)] == [*given, given[-1]]
+    assert [*fresh[1:]] == given[1:]
+    with pytest.raises(IndexError):
+        fresh[3]
 
 
 def test_a_vector_asked_twice_in_a_batch_is_answered_once() -> None:
@@ -89,7 +101,7 @@ def test_a_committed_vector_replays_without_a_draw() -> None:
     """A recorded vector costs nothing and changes nothing."""
     decided = batch()
     assert decide(decided, "old") is OLD
-    assert decided.fresh == []
+    assert [*decided.fresh] == []
     assert decided.new_keys == {}
 
 
@@ -112,7 +124,7 @@ def test_a_known_key_on_another_vector_conflicts_in_every_phase(state: State) ->
     """The key is checked first: before the vector is looked up, and before the phase."""
     decided = batch(state=state)
     assert isinstance(decide(decided, "a", "k-old"), IdempotencyConflictError)
-    assert decided.fresh == []
+    assert [*decided.fresh] == []
 
 
 def test_a_key_of_the_same_batch_conflicts_too() -> None:
