@@ -181,6 +181,7 @@ LIVES = {
     "0007": with_key_counts,
     "0008": with_key_counts,
     "0009": with_key_counts,
+    "0010": with_key_counts,
 }
 
 
