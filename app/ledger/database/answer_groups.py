@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from app.errors import LedgerCorruptError, invariant
 from app.ledger.database.recorded_answers import AnswerRow, RecordedAnswer
-from app.ledger.entries.digests import public_digests
+from app.ledger.entries.entry_kinds import PUBLIC_DIGEST_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -290,10 +290,11 @@ def columns_in(body: bytes, first: int, last: int) -> dict[str, list[object]]:
     if flags & WIDE:
         codes = struct.unpack_from(f">{count}L", body, places.labels)
     top = 1 << _LABEL_BITS[1 if flags & WIDE else 0]
-    labels = [(code & (top - 1)) - 1 for code in codes]
+    label_bits = top - 1
+    halves = body[_HEADER_BYTES : places.labels].hex(",", PUBLIC_DIGEST_CHARS // 2).split(",")
     columns: dict[str, list[object]] = {
-        "digests": [*public_digests(_digests(body, count))],
-        "labels": [None if label < 0 else label for label in labels],
+        "digests": [*halves[::2]],
+        "labels": [(code & label_bits) - 1 if code & label_bits else None for code in codes],
         "stable": [code >= top for code in codes],
     }
     return columns | _scores_in(body, places) if flags & SCORED else columns

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from app.ledger.entries.chain import INTEGER_MAX, canonical_json
+from app.ledger.entries.chain import INTEGER_MAX
 from app.ledger.entries.entry_kinds import AnswersReleased, AnswersReleased2, ScoresReleased
 
 if TYPE_CHECKING:
@@ -82,8 +82,10 @@ def whole_body(short: ShortBody, columns: Columns) -> str:
 
     Args:
         short: the stored body.
-        columns: the values of the entry's answers.
+        columns: the values of the entry's answers: whole numbers, booleans, None, and digests in
+            hexadecimal digits.
 
     """
     active = {} if short.active is None else {"active": short.active}
-    return canonical_json({"first_query_id": short.first_query_id, **active, **columns})
+    fields = {"first_query_id": short.first_query_id, **active, **columns}
+    return _encode(fields).decode()  # canonical, since no text in it needs an escape

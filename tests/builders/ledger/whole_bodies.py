@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from app.ledger.database.database import ledger_database
@@ -11,7 +12,10 @@ from app.ledger.entries.chain import GENESIS
 from tests.builders.ledger.releases import tamper, url_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from app.ledger.ledger import AnswerRow
 
 WITH_ANSWERS = ("AnswersReleased", "ScoresReleased")
 
@@ -39,3 +43,22 @@ def store_whole(path: Path) -> None:
         if '"digests"' in body and "'" not in body
     ]
     tamper(path, *statements)
+
+
+def written(rows: Sequence[AnswerRow]) -> str:
+    """Return the body of the entry of some answers, as the standard library writes it."""
+    given = [row.answer for row in rows]
+    body: dict[str, object] = {
+        "first_query_id": given[0].query_id,
+        "digests": [row.vector_digest.hex()[:32] for row in rows],
+        "labels": [each.label for each in given],
+        "stable": [each.stable for each in given],
+    }
+    if given[0].precision is not None:
+        body |= {
+            "precisions": [each.precision for each in given],
+            "bins": [each.bin_index for each in given],
+            "shifted": [each.bin_shifted for each in given],
+            "units": [each.units for each in given],
+        }
+    return json.dumps(body, sort_keys=True, separators=(",", ":"))
