@@ -128,6 +128,18 @@ def test_whole_and_short_bodies_are_the_same_entries(tmp_path: Path, name: str) 
     assert all(map(str.__ne__, stored_bodies(again), short))
 
 
+@pytest.mark.parametrize("sequence", [6, 7, 8, 9])
+def test_a_whole_body_among_short_ones_is_read_with_them(tmp_path: Path, sequence: int) -> None:
+    """The groups of its answers are passed over, wherever it is."""
+    path = tmp_path / "one.db"
+    ledger = middle_of_life(path)
+    entries, report = ledger.public_entries(0, LIMIT), verify(ledger)
+    store_whole(path, only=sequence)
+    assert sorted(len(body) > 40 for body in stored_bodies(ledger)) == [False] * 3 + [True]
+    assert ledger.public_entries(0, LIMIT) == entries
+    assert verify(ledger) == report
+
+
 @pytest.mark.sqlite_only(reason="it begins with a file of an earlier version")
 def test_a_ledger_of_before_short_bodies_goes_on_with_them(tmp_path: Path) -> None:
     """Its whole bodies stay as they are, and both are read together."""
