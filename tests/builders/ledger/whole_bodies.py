@@ -35,7 +35,7 @@ def whole_bodies(path: Path) -> dict[tuple[int, int], str]:
 
 
 def store_whole(path: Path, only: int | None = None) -> None:
-    """Store the bodies of entries of a ledger whole, of all or of one, which is legal in any row."""
+    """Store the bodies of all entries of a ledger whole, or of one; it is legal in any row."""
     statements = [
         f"UPDATE entries SET body = '{body}' WHERE release_number = {number} "  # noqa: S608 -- of ours
         f"AND sequence = {sequence} AND kind IN {WITH_ANSWERS}"

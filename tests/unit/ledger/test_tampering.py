@@ -27,6 +27,7 @@ from app.ledger.entries.chain import entry_hash
 from app.ledger.entries.entry_kinds import EVENT_TYPES
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
+from tests.builders.ledger.databases import run_in_file
 from tests.builders.ledger.old_ledgers import going_on
 from tests.builders.ledger.releases import url_of
 from tests.builders.ledger.whole_bodies import whole_bodies
@@ -323,6 +324,23 @@ def test_a_counter_changed_in_a_chain_made_anew_is_named(life: Life) -> None:
     account = life.account(lambda at: forge(at, bodies))
     assert account is not None
     assert "in the answers table has label" in account
+
+
+def test_an_answer_changed_in_its_row_and_in_a_chain_made_anew_is_named(life: Life) -> None:
+    """Whoever changes an answer, and makes every hash anew, is found by the next checkpoint."""
+    bodies, score = whole_bodies(life.path), ", bin_index = 8" * (life.name == "scores")
+
+    def change(connection: sqlite3.Connection) -> None:
+        stored = connection.execute("SELECT body, sequence FROM entries").fetchall()
+        forge(connection, bodies)
+        connection.executemany("UPDATE entries SET body = ? WHERE sequence = ?", stored)
+        run_in_file(connection, f"UPDATE answers SET label = 1{score} WHERE query_id = 1")
+
+    account = life.account(change)
+    assert account is not None
+    is_whole = life.name == "earlier"  # so that its old hash does not fit its old body
+    expected = "entry 6 does not have the hash" if is_whole else "the checkpoint at entry"
+    assert account.startswith(expected)
 
 
 def forge(connection: sqlite3.Connection, bodies: dict[tuple[int, int], str]) -> None:
