@@ -8,7 +8,7 @@ checked by the entry's hash, as every body is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from sqlalchemy import text
 
@@ -16,7 +16,7 @@ from app.errors import LedgerCorruptError
 from app.ledger.database.answer_groups import ANSWERS_MAX, columns_in
 from app.ledger.database.answer_tables import each_group
 from app.ledger.database.statements import PAGE_ROWS
-from app.ledger.entries.chain import Entry
+from app.ledger.entries.chain import Entry, Head
 from app.ledger.entries.short_bodies import read_short_body, whole_body
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from app.ledger.database.answer_tables import Group
-    from app.ledger.entries.chain import Head
     from app.ledger.entries.short_bodies import ShortBody
 
-    EntryRow = Row[tuple[object, ...]]
+EntryRow: TypeAlias = "Row[int, str, int, str, str]"
+"""The number, kind, version, body and hash of an entry, as stored."""
 
 # The primary key is the table itself in SQLite, which would search in it for each row that
 # the index of numbers gave it, and chooses that index unless it is told.
@@ -65,9 +65,9 @@ def each_entry(connection: Connection, release_number: int, after: Head) -> Iter
 
     """
     while rows := _read_rows(connection, release_number, after.sequence, PAGE_ROWS):
-        for entry in _entries_of(connection, release_number, rows, after.hash):
-            yield entry
-            after = entry.head
+        yield from _entries_of(connection, release_number, rows, after.hash)
+        sequence, *_, hash_ = rows[-1]
+        after = Head(sequence, hash_)
 
 
 def _read_rows(
@@ -81,12 +81,12 @@ def _entries_of(
     connection: Connection, release_number: int, rows: Sequence[EntryRow], previous_hash: str
 ) -> Iterator[Entry]:
     """Yield the entries of consecutive rows, with whole bodies."""
-    shorts = [read_short_body(row.kind, row.version, row.body) for row in rows]
+    shorts = [read_short_body(kind, version, body) for _, kind, version, body, _ in rows]
     groups = _groups_of(connection, release_number, [each for each in shorts if each is not None])
-    for row, short in zip(rows, shorts, strict=True):
-        body = row.body if short is None else _whole_body(row.sequence, short, groups)
-        yield Entry(row.sequence, row.kind, row.version, body, previous_hash, row.hash)
-        previous_hash = row.hash
+    for (sequence, kind, version, body, hash_), short in zip(rows, shorts, strict=True):
+        whole = body if short is None else _whole_body(sequence, short, groups)
+        yield Entry(sequence, kind, version, whole, previous_hash, hash_)
+        previous_hash = hash_
 
 
 def _groups_of(
