@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from typing import TYPE_CHECKING
+import tempfile
+from contextlib import closing
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from app.errors import LedgerCorruptError
 from app.ledger.database import answer_tables
 from app.ledger.database.answer_groups import pack
-from app.ledger.database.entry_rows import read_entries
-from app.ledger.entries.chain import GENESIS
-from app.ledger.ledger import Ledger, open_ledger
+from app.ledger.database.entry_rows import each_entry, read_entries
+from app.ledger.entries.chain import GENESIS, computed_hash
+from app.ledger.ledger import AnswerRow, Ledger, open_ledger
 from app.ledger.verification import verify
 from tests.builders.ledger.old_ledgers import write_old_ledger
 from tests.builders.ledger.releases import (
@@ -36,11 +40,10 @@ from tests.builders.ledger.releases import (
 from tests.builders.ledger.whole_bodies import store_whole, written
 from tests.builders.ledger.whole_lives import LIVES
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 OPENED = 5
 LIMIT = 1000
+BATCHES = st.lists(st.integers(1, 90), min_size=1, max_size=8)
+OF_SCORES = {"answers.output": '"score"'}
 
 
 def stored_bodies(ledger: Ledger) -> list[str]:
@@ -78,6 +81,46 @@ def test_an_entry_of_labels_reads_as_it_was_written(
     ]
     assert read_bodies(ledger) == [written(first), written(rest)]
     assert verify(ledger).answered == 1 + count
+
+
+def drawn_rows(draw: st.DrawFn, ledger: Ledger, first: int, count: int) -> list[AnswerRow]:
+    """Draw the answers of an entry: most alike, some wide, without a label or unstable."""
+    release = ledger.read_state().release
+    assert release is not None
+    numbers = range(first, first + count)
+    if release.parameters.get("answers.output"):
+        precisions = draw(st.sampled_from([st.just(10), st.integers(8, 1000)]))
+        return [scored(ledger, number, precision=draw(precisions)) for number in numbers]
+    labels = draw(st.sampled_from([st.just(0), st.integers(0, 3), st.integers(0, 1000)]))
+    kinds = draw(st.sampled_from([st.sampled_from([True]), st.booleans()]))
+    return [
+        answer(ledger, number, label=draw(labels if stable else st.none() | labels), stable=stable)
+        for number, stable in ((number, draw(kinds)) for number in numbers)
+    ]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data(), BATCHES, st.sampled_from([None, OF_SCORES]))
+def test_entries_read_as_they_were_written(
+    data: st.DataObject, batches: list[int], parameters: dict[str, str] | None
+) -> None:
+    """Each body is the text that the standard library writes, and gives its entry's hash."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(create(Path(folder) / "any.db")) as ledger,
+    ):
+        open_release(ledger, cutoff=900, parameters=parameters)
+        expected = []
+        for count in batches:
+            first = ledger.read_state().answered + 1
+            rows = data.draw(st.composite(drawn_rows)(ledger, first, count))
+            record(ledger, rows)
+            expected.append(written(rows))
+        with ledger.snapshot() as connection:
+            entries = list(each_entry(connection, 1, GENESIS))
+        assert [entry.body for entry in entries[OPENED:]] == expected
+        assert all(computed_hash(entry) == entry.hash for entry in entries)
+        assert verify(ledger).head == entries[-1].head
 
 
 def test_an_entry_of_scores_reads_as_it_was_written(tmp_path: Path) -> None:
