@@ -24,6 +24,7 @@ from app.ledger.api_key_counts import KeyCount, read_key_counts
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, read_asked
 from app.ledger.database.answer_tables import read_answers
 from app.ledger.database.driver import database_errors, give_back
+from app.ledger.database.entry_rows import read_entries
 from app.ledger.database.hour_counts import read_hours
 from app.ledger.database.key_lookups import find_keys
 from app.ledger.database.notifications import NAME_BYTES, Messages
@@ -32,7 +33,6 @@ from app.ledger.database.recorded_answers import AnswerRow, RecordedAnswer
 from app.ledger.database.sqlite import version_of
 from app.ledger.database.statements import (
     every,
-    read_entries,
     read_entry_hash,
     read_keys,
     read_private,

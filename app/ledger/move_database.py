@@ -26,12 +26,12 @@ from app.ledger.asked_vectors import RELEASE_SECRET
 from app.ledger.copies.copies import NOTHING_TO_COPY
 from app.ledger.copies.copy_target import Held, fill, filling, look_at, reserve
 from app.ledger.database.database import SqliteDatabase, ledger_database, turn_to_open
+from app.ledger.database.entry_rows import read_entries
 from app.ledger.database.open_database import open_database, reading, refusal_reason
 from app.ledger.database.postgresql import allow_long_waits
 from app.ledger.database.sqlite import URL_KEY, refuse_companions
 from app.ledger.database.statements import (
     read_database_secret,
-    read_entries,
     read_entry_hash,
     read_head,
     read_private,

@@ -19,7 +19,7 @@ from sqlalchemy import bindparam, not_, select
 
 from app.errors import LedgerCorruptError
 from app.ledger.database.driver import fetch_all
-from app.ledger.database.statements import read_entries
+from app.ledger.database.entry_rows import read_entries
 from app.ledger.database.tables import (
     answer_groups,
     answers,

@@ -47,6 +47,7 @@ from app.ledger.entries.entry_kinds import (
     asked_vectors_name,
 )
 from app.ledger.entries.fold import followed_by
+from app.ledger.entries.short_bodies import short_body
 from app.ledger.erasure_state import is_beside_entries, read_beside
 
 if TYPE_CHECKING:
@@ -161,6 +162,10 @@ class Transaction:
             LedgerUnavailableError: the database refused the write.
 
         """
+        return self._append(event)
+
+    def _append(self, event: LedgerEvent, stored: str | None = None) -> Head:
+        """Append an entry whose stored body is ``stored``, or whole if it is None."""
         entry = next_entry(self._state.head, event)
         try:
             following = followed_by(self._state, entry)
@@ -172,7 +177,7 @@ class Transaction:
             entry.sequence,
             entry.kind,
             entry.version,
-            entry.body,
+            entry.body if stored is None else stored,
             entry.hash,
         )
         self._in_database(fetch_all, self._connection, _INSERT_ENTRY, row)
@@ -226,7 +231,8 @@ class Transaction:
         numbers = [answer.query_id for answer in given]
         invariant(numbers == [*range(first, first + count)], "answers are numbered without gaps")
         self._refuse_recorded(vector_digests)
-        head = self.append(_released(vector_digests, given, self._state.generations))
+        event = _released(vector_digests, given, self._state.generations)
+        head = self._append(event, short_body(event))
         columns = AnswerColumns(vector_digests, vectors, given, qualifiers or [b""] * count)
         self._in_database(
             insert_answers, self._connection, self._release_number, head.sequence, columns

@@ -25,10 +25,10 @@ from app.ledger.api_key_counts import read_key_counts
 from app.ledger.asked_vectors import RELEASE_SECRET, asked_of
 from app.ledger.database.answer_tables import each_answer
 from app.ledger.database.driver import WRONG_TYPE, is_damage
+from app.ledger.database.entry_rows import each_entry
 from app.ledger.database.protections import protection_fault, structural_fault, type_fault
 from app.ledger.database.statements import (
     KeyRow,
-    each_entry,
     every,
     read_checkpoints,
     read_keys,

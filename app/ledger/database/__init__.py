@@ -6,7 +6,8 @@ No other folder uses SQLAlchemy's dialects (its parts for one kind of database).
 * ``database.py`` chooses the kind of database by its address, and has the interface of both kinds.
 * ``sqlite.py`` and ``postgresql.py`` implement the parts in which the two kinds differ.
 * ``open_database.py`` opens or creates a database, and migrates its tables to the newest version.
-* ``statements.py`` reads entries and private values, a limited number of rows at a time.
+* ``statements.py`` reads checkpoints, keys and private values, a limited number of rows at a time.
+* ``entry_rows.py`` reads entries, and makes their bodies whole from the groups of their answers.
 * ``recorded_answers.py`` has the form of a recorded answer in memory.
 * ``answer_tables.py`` reads recorded answers, a limited number at a time.
 * ``key_lookups.py`` finds recorded idempotency keys (of repeated requests) by their digests;

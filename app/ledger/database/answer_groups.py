@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from app.errors import LedgerCorruptError, invariant
 from app.ledger.database.recorded_answers import AnswerRow, RecordedAnswer
+from app.ledger.entries.entry_kinds import PUBLIC_DIGEST_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -274,6 +275,49 @@ def digests_in(body: bytes, first: int, last: int) -> list[bytes]:
 
     """
     return _digests(body, _places_in(body, first, last).answer_count)
+
+
+def columns_in(body: bytes, first: int, last: int) -> dict[str, list[object]]:
+    """Return what the entry of a group says of its answers, by the name of the entry's field.
+
+    Raises:
+        LedgerCorruptError: the body is not that of a group with these answers.
+
+    """
+    places = _places_in(body, first, last)
+    count, flags = places.answer_count, places.flags
+    codes: Sequence[int] = body[places.labels : places.labels + count]
+    if flags & WIDE:
+        codes = struct.unpack_from(f">{count}L", body, places.labels)
+    top = 1 << _LABEL_BITS[1 if flags & WIDE else 0]
+    label_bits = top - 1
+    halves = body[_HEADER_BYTES : places.labels].hex(",", PUBLIC_DIGEST_CHARS // 2).split(",")
+    columns: dict[str, list[object]] = {
+        "digests": [*halves[::2]],
+        "labels": [(code & label_bits) - 1 if code & label_bits else None for code in codes],
+        "stable": [code >= top for code in codes],
+    }
+    return columns | _scores_in(body, places) if flags & SCORED else columns
+
+
+def _scores_in(body: bytes, places: _Places) -> dict[str, list[object]]:
+    """Return what an entry says of the scores of a group whose form was checked."""
+    count, begin = places.answer_count, places.scores
+    precisions, bins = _halves(struct.unpack_from(f">{2 * count}H", body, begin))
+    shifted, units = _halves(body[begin + 4 * count : begin + _SCORE_BYTES * count])
+    if max(shifted) > 1 or min(precisions) == 0:
+        raise LedgerCorruptError(_MALFORMED)
+    return {
+        "precisions": [*precisions],
+        "bins": [None if number == 0 else number - 1 for number in bins],
+        "shifted": [flag == 1 for flag in shifted],
+        "units": [*units],
+    }
+
+
+def _halves(numbers: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+    middle = len(numbers) // 2
+    return numbers[:middle], numbers[middle:]
 
 
 def answer_in(body: bytes, first: int, last: int, number: int) -> tuple[bytes, RecordedAnswer]:

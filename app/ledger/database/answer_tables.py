@@ -40,6 +40,8 @@ GROUPS_READ: Final = 128
 SEARCHED_MAX: Final = 256
 """Numbers of one statement."""
 
+_NUMBER_MAX: Final = 2**63 - 1
+
 _ANSWERS = (
     select(
         answers.c.sequence,
@@ -73,7 +75,8 @@ _INSERT_GROUP: Final = (
 _TYPES: Final = ("smallint", "bigint", "bigint", "bigint", "bytea")
 _GROUPS: Final = (
     "SELECT first_query_id, last_query_id, sequence, body FROM answer_groups "
-    "WHERE release_number = ? AND last_query_id > ? ORDER BY last_query_id LIMIT ?"
+    "WHERE release_number = ? AND last_query_id > ? AND last_query_id <= ? "
+    "ORDER BY last_query_id LIMIT ?"
 )
 _ONE_GROUP: Final = (
     "SELECT first_query_id, last_query_id, body FROM answer_groups "
@@ -109,7 +112,17 @@ class AnswerColumns(NamedTuple):
     qualifiers: Sequence[bytes]
 
 
-class _Group(NamedTuple):
+class Group(NamedTuple):
+    """A row of the table ``answer_groups``: some consecutive answers of one entry.
+
+    Attributes:
+        first: the number of the first answer.
+        last: the number of the last answer.
+        sequence: the number of the entry.
+        body: the answers, in the form that ``answer_groups.py`` has.
+
+    """
+
     first: int
     last: int
     sequence: int
@@ -164,8 +177,7 @@ def each_answer(
     for placed in every(read_single, after, lambda row: row[1].answer.query_id):
         after = ended = placed[1].answer.query_id
         yield placed
-    read = partial(_read_groups, connection, release_number)
-    yield from _answers_in(every(read, after, lambda group: group.last), after, ended)
+    yield from _answers_in(each_group(connection, release_number, after), after, ended)
 
 
 def read_answer_count(connection: Connection, release_number: int, after: int) -> tuple[int, int]:
@@ -191,8 +203,7 @@ def read_digests(
         after: the number of the last answer of an entry.
 
     """
-    read = partial(_read_groups, connection, release_number)
-    for group in every(read, after, lambda group: group.last):
+    for group in each_group(connection, release_number, after):
         yield group.sequence, digests_in(group.body, group.first, group.last)
 
 
@@ -276,17 +287,35 @@ def _read_single(
     ]
 
 
-def _read_groups(connection: Connection, release_number: int, after: int) -> list[_Group]:
+def each_group(
+    connection: Connection, release_number: int, after: int, until: int = _NUMBER_MAX
+) -> Iterator[Group]:
+    """Yield every group that has an answer after number ``after``, in order.
+
+    Args:
+        connection: a connection inside a transaction.
+        release_number: the number of the release in the database.
+        after: the number of an answer, or 0.
+        until: the largest last number of a group that is yielded.
+
+    """
+    read = partial(_read_groups, connection, release_number, until=until)
+    return every(read, after, lambda group: group.last)
+
+
+def _read_groups(
+    connection: Connection, release_number: int, after: int, until: int = _NUMBER_MAX
+) -> list[Group]:
     """Return a page of the groups that have an answer after a number."""
-    rows = fetch_all(connection, _GROUPS, (release_number, after, GROUPS_READ))
+    rows = fetch_all(connection, _GROUPS, (release_number, after, until, GROUPS_READ))
     return [
-        _Group(_number(first), _number(last), _number(sequence), checked_bytes(body))
+        Group(_number(first), _number(last), _number(sequence), checked_bytes(body))
         for first, last, sequence, body in rows
     ]
 
 
 def _answers_in(
-    groups: Iterable[_Group], after: int, ended: int = 0
+    groups: Iterable[Group], after: int, ended: int = 0
 ) -> Iterator[tuple[int, AnswerRow]]:
     """Yield the answers of groups that follow a number, and refuse groups that overlap.
 

@@ -33,6 +33,7 @@ from app.ledger.database.tables import (
     INSERT_ONLY,
     REVISION,
     REVISION_TABLE,
+    TABLES_REVISION,
     database_secret,
     entries,
     metadata,
@@ -303,7 +304,7 @@ def _refuse_altered(connection: Connection, revision: str | None) -> None:
         return
     if not _REVISION.fullmatch(revision):
         raise LedgerCorruptError("the database of the ledger has an altered revision of its tables")
-    if revision < REVISION and _has_newer_tables(connection, revision):
+    if revision < TABLES_REVISION and _has_newer_tables(connection, revision):
         raise LedgerCorruptError(
             f"the database of the ledger says revision {revision}, and has the tables of {REVISION}"
         )

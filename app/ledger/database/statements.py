@@ -12,10 +12,9 @@ A client may send an idempotency key with a query, so that a repeated request is
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from sqlalchemy import bindparam, select, text
+from sqlalchemy import bindparam, select
 
 from app.ledger.database.driver import fetch_all
 from app.ledger.database.recorded_answers import checked_bytes
@@ -26,7 +25,7 @@ from app.ledger.database.tables import (
     idempotency_keys,
     private_state,
 )
-from app.ledger.entries.chain import GENESIS, Entry, Head
+from app.ledger.entries.chain import GENESIS, Head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -75,18 +74,6 @@ def of_release(table: Table) -> ColumnElement[bool]:
 _HEAD: Final = (
     "SELECT sequence, hash FROM entries WHERE release_number = ? ORDER BY sequence DESC LIMIT 1"
 )
-# The primary key is the table itself in SQLite, which would search in it for each row that
-# the index of numbers gave it, and chooses that index unless it is told.
-_ENTRIES = {
-    dialect: text(
-        f"SELECT sequence, kind, version, body, hash FROM {source} "  # noqa: S608 -- as written here
-        "WHERE release_number = :release AND sequence > :after ORDER BY sequence LIMIT :count"
-    )
-    for dialect, source in {
-        "sqlite": "entries INDEXED BY sqlite_autoindex_entries_1",
-        "postgresql": "entries",
-    }.items()
-}
 _ENTRY_HASH = select(entries.c.hash).where(
     of_release(entries), entries.c.sequence == bindparam("at")
 )
@@ -149,20 +136,6 @@ def read_entry_hash(connection: Connection, release_number: int, sequence: int) 
     return found
 
 
-def read_entries(
-    connection: Connection, release_number: int, after: Head, count: int
-) -> list[Entry]:
-    """Return up to ``count`` ledger entries after the entry ``after``, in order."""
-    found: list[Entry] = []
-    previous_hash = after.hash
-    at = {"release": release_number, "after": after.sequence, "count": count}
-    rows = connection.execute(_ENTRIES[connection.dialect.name], at)
-    for sequence, kind, version, body, hash_ in rows:
-        found.append(Entry(sequence, kind, version, body, previous_hash, hash_))
-        previous_hash = hash_
-    return found
-
-
 def every(
     read: Callable[[PlaceT], Sequence[RowT]], after: PlaceT, place: Callable[[RowT], PlaceT]
 ) -> Iterator[RowT]:
@@ -177,12 +150,6 @@ def every(
     while page := read(after):
         yield from page
         after = place(page[-1])
-
-
-def each_entry(connection: Connection, release_number: int, after: Head) -> Iterator[Entry]:
-    """Yield every ledger entry after the entry ``after``, in order."""
-    read = partial(read_entries, connection, release_number, count=PAGE_ROWS)
-    return every(read, after, lambda entry: entry.head)
 
 
 def read_checkpoints(

@@ -28,8 +28,11 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = "0010"
+REVISION: Final = "0011"
 """The newest revision in ``migrations/``."""
+
+TABLES_REVISION: Final = "0010"
+"""The newest one that added a table or a column."""
 
 INDEX_REVISION: Final = "0007"
 """The one that added the index of entries, in SQLite, and no table or column."""

@@ -8,6 +8,7 @@
   rows.
 * ``illegal_entries.py`` has the error for an entry that may not follow the earlier entries.
 * ``scored_answers.py`` checks entries of answers with scores.
+* ``short_bodies.py`` has the form of a stored body that lacks what the rows of answers hold.
 * ``checkpoint.py`` stores the state at an entry, for a fast start.
 * ``newest_entries.py`` computes the newest state from a known state and the later entries, and
   checks the later answers.

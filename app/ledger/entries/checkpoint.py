@@ -15,9 +15,9 @@ import msgspec
 from sqlalchemy import insert
 
 from app.errors import LedgerCorruptError
+from app.ledger.database.entry_rows import read_entries
 from app.ledger.database.statements import (
     CheckpointRow,
-    read_entries,
     read_entry_hash,
     read_newest_checkpoint,
 )

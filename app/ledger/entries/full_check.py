@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from app.errors import LedgerCorruptError
 from app.ledger.database.driver import database_errors
-from app.ledger.database.statements import read_entries
+from app.ledger.database.entry_rows import read_entries
 from app.ledger.entries.chain import read_event
 from app.ledger.entries.entry_kinds import AnswersReleased, ScoresReleased
 from app.ledger.entries.fold import EMPTY, LedgerState, fold

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from app.errors import LedgerCorruptError
 from app.ledger.database.answer_tables import each_answer, read_answer_count
-from app.ledger.database.statements import each_entry, read_head
+from app.ledger.database.entry_rows import each_entry
+from app.ledger.database.statements import read_head
 from app.ledger.entries.fold import fold
 
 if TYPE_CHECKING:

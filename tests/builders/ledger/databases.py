@@ -93,7 +93,7 @@ _INSERT_SINGLE = f"INSERT INTO {SINGLE} VALUES ({', '.join('?' * len(SingleAnswe
 _INSERT_GROUP = "INSERT INTO answer_groups VALUES (?, ?, ?, ?, ?)"
 
 
-def _run_in_file(connection: sqlite3.Connection, statement: str) -> None:
+def run_in_file(connection: sqlite3.Connection, statement: str) -> None:
     """Run a statement; where it is of answers, on those of the groups."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if "answer_groups" not in tables or not _ANSWERS.search(statement):
@@ -131,7 +131,7 @@ def _tamper_with_file(path: Path, statements: tuple[str, ...]) -> None:
         for name, _ in (found := triggers.fetchall()):
             connection.execute(f"DROP TRIGGER {name}")
         for statement in statements:
-            _run_in_file(connection, statement)
+            run_in_file(connection, statement)
         for _, statement in found:
             connection.execute(statement)
         connection.commit()

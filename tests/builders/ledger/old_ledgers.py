@@ -36,15 +36,22 @@ from tests.builders.ledger.releases import (
     scored,
 )
 from tests.builders.ledger.single_answers import READ, parted
+from tests.builders.ledger.whole_bodies import whole_bodies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from app.ledger.ledger import Ledger
 
 LIFE_OF_SCORES = {"answers.output": '"score"'}
 HISTORIES = Path(__file__).with_name("histories")
-FOLLOWS = "newest_answers"  # which triggers of earlier revisions fill with the answers
+FOLLOWS = "newest_answers"  # which triggers of the revisions before 0010 fill with the answers
+GROUPED, SHORT = "0010", "0011"
+READ_ENTRIES = "SELECT release_number, sequence, kind, version, hash FROM whole.entries"
+INSERT_ENTRY = (
+    "INSERT INTO main.entries (release_number, sequence, kind, version, body, hash) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
+)
 OWN_TABLES = ("sqlite_master", "alembic_version")
 
 
@@ -88,14 +95,24 @@ def copy_down(source: Path, target: Path, revision: str) -> None:
     with closing(sqlite3.connect(target)) as connection:
         connection.execute("ATTACH ? AS whole", (str(source),))
         for table, columns in tables_of(connection).items():
-            if table == FOLLOWS:
+            if table == FOLLOWS and revision < GROUPED:
                 continue
             names = ", ".join(columns)
-            if table == "answers" and "answer_groups" not in tables_of(connection):
+            if table == "answers" and revision < GROUPED:
                 _part_answers(connection, columns)
+                continue
+            if table == "entries" and revision < SHORT:
+                connection.executemany(INSERT_ENTRY, _whole_rows(source, connection))
                 continue
             connection.execute(f"INSERT INTO main.{table} SELECT {names} FROM whole.{table}")  # noqa: S608 -- names of ours
         connection.commit()
+
+
+def _whole_rows(source: Path, connection: sqlite3.Connection) -> Iterator[tuple[object, ...]]:
+    """Yield the row of each entry, with its whole body."""
+    bodies = whole_bodies(source)
+    for number, sequence, kind, version, hash_ in connection.execute(READ_ENTRIES).fetchall():
+        yield number, sequence, kind, version, bodies[number, sequence], hash_
 
 
 def _part_answers(connection: sqlite3.Connection, columns: list[str]) -> None:
@@ -181,6 +198,7 @@ LIVES = {
     "0007": with_key_counts,
     "0008": with_key_counts,
     "0009": with_key_counts,
+    "0010": with_key_counts,
 }
 
 
@@ -193,7 +211,7 @@ def history(revision: str) -> Iterable[str]:
         copy_down(whole, old, revision)
         with closing(sqlite3.connect(old)) as connection:
             for table, columns in tables_of(connection).items():
-                if table == FOLLOWS:
+                if table == FOLLOWS and revision < GROUPED:
                     continue
                 quoted = " || ', ' || ".join(f"quote({name})" for name in columns)
                 values = connection.execute(f"SELECT {quoted} FROM {table}")  # noqa: S608 -- as above

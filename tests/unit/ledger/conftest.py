@@ -31,6 +31,7 @@ IN_EVERY_DATABASE = {
         "test_ledger.py",
         "test_recorded_keys.py",
         "test_releases.py",
+        "test_short_entries.py",
         "test_transaction.py",
         "test_verification.py",
     )

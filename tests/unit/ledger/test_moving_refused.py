@@ -91,9 +91,9 @@ def test_a_ledger_that_does_not_verify_is_not_moved(places: Places, kind: str) -
     """What is damaged is told before anything is made or retired."""
     path = places.folder / "life.db"
     middle_of_life(path).close()
-    tamper(path, "UPDATE answers SET label = 1 WHERE query_id = 2")
+    tamper(path, "UPDATE answers SET vector = x'00' WHERE query_id = 2")
     target = places.new(kind)
-    with pytest.raises(VerificationError, match="has label 1"):
+    with pytest.raises(VerificationError, match="answer 2 in the answers table has a vector"):
         go(f"sqlite:///{path}", target)
     assert copy_target.look_at(target).held is copy_target.Held.NOTHING
     assert opened(f"sqlite:///{path}").read_state().closed is None

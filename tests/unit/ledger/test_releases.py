@@ -188,7 +188,7 @@ def test_verify_names_a_release_that_states_too_little(
 TAMPERED = [
     ("UPDATE entries SET body = '{}' WHERE release_number = {n} AND sequence = 3", "entry 3"),
     ("DELETE FROM entries WHERE release_number = {n} AND sequence > 5", "answer 1 is in"),
-    ("UPDATE answers SET label = 1 WHERE release_number = {n} AND query_id = 2", "answer 2"),
+    ("UPDATE answers SET label = 1 WHERE release_number = {n} AND query_id = 2", "entry 6"),
     ("DELETE FROM answers WHERE release_number = {n} AND query_id = 3", "answer 3"),
     (
         "UPDATE private_state SET body = x'00' WHERE release_number = {n} AND name = 'ensemble'",

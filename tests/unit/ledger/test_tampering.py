@@ -27,8 +27,10 @@ from app.ledger.entries.chain import entry_hash
 from app.ledger.entries.entry_kinds import EVENT_TYPES
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
+from tests.builders.ledger.databases import run_in_file
 from tests.builders.ledger.old_ledgers import going_on
 from tests.builders.ledger.releases import url_of
+from tests.builders.ledger.whole_bodies import whole_bodies
 from tests.builders.ledger.whole_lives import LIVES as WHOLE_LIVES
 
 if TYPE_CHECKING:
@@ -236,7 +238,7 @@ def test_any_two_entries_swapped_are_named(life: Life) -> None:
     for number in range(1, life.entry_count):
         account = life.account(swapping(number))
         assert account is not None
-        assert account.startswith(f"entry {number} does not have the hash")
+        assert is_of(account, number)
 
 
 def test_any_entry_duplicated_or_renumbered_is_named(life: Life) -> None:
@@ -245,10 +247,21 @@ def test_any_entry_duplicated_or_renumbered_is_named(life: Life) -> None:
     for number in range(1, last + 1):
         again = life.account(duplicating(number, last + 1))
         assert again is not None
-        assert again.startswith(f"entry {last + 1} does not have the hash")
+        assert is_of(again, last + 1)
         moved = life.account(renumbering(number, last + 2))
         assert moved is not None
-        assert moved.startswith(f"entry {number} is missing: entry ")
+        is_newest = number == last and is_of(moved, last + 2)
+        assert is_newest or moved.startswith(f"entry {number} is missing: entry ")
+
+
+def is_of(account: str, number: int) -> bool:
+    """Return whether an account tells of an entry, or of answers that are not its own."""
+    return account.startswith(f"entry {number} does not have the hash") or account.endswith(
+        (
+            f"of entry {number} is missing from the answers table",
+            f"and to entry {number} in the chain",
+        )
+    )
 
 
 def removing(number: int) -> Callable[[sqlite3.Connection], object]:
@@ -307,19 +320,37 @@ def test_a_truncated_table_is_named(life: Life, table: str) -> None:
 
 def test_a_counter_changed_in_a_chain_made_anew_is_named(life: Life) -> None:
     """Whoever changes an answer in its entry, and every hash after it, is found by the answers."""
-    account = life.account(forge)
+    bodies = whole_bodies(life.path)
+    account = life.account(lambda at: forge(at, bodies))
     assert account is not None
     assert "in the answers table has label" in account
 
 
-def forge(connection: sqlite3.Connection) -> None:
+def test_an_answer_changed_in_its_row_and_in_a_chain_made_anew_is_named(life: Life) -> None:
+    """Whoever changes an answer, and makes every hash anew, is found by the next checkpoint."""
+    bodies, score = whole_bodies(life.path), ", bin_index = 8" * (life.name == "scores")
+
+    def change(connection: sqlite3.Connection) -> None:
+        stored = connection.execute("SELECT body, sequence FROM entries").fetchall()
+        forge(connection, bodies)
+        connection.executemany("UPDATE entries SET body = ? WHERE sequence = ?", stored)
+        run_in_file(connection, f"UPDATE answers SET label = 1{score} WHERE query_id = 1")
+
+    account = life.account(change)
+    assert account is not None
+    is_whole = life.name == "earlier"  # so that its old hash does not fit its old body
+    expected = "entry 6 does not have the hash" if is_whole else "the checkpoint at entry"
+    assert account.startswith(expected)
+
+
+def forge(connection: sqlite3.Connection, bodies: dict[tuple[int, int], str]) -> None:
     """Change the first answer's label, and make every hash anew."""
     rows = connection.execute(
-        "SELECT sequence, kind, version, body FROM entries ORDER BY sequence"
+        "SELECT sequence, kind, version FROM entries ORDER BY sequence"
     ).fetchall()
     previous, is_changed = "0" * 64, False
-    for sequence, kind, version, body in rows:
-        text = body
+    for sequence, kind, version in rows:
+        text = body = bodies[1, sequence]
         if not is_changed and '"labels":[0' in body:
             text, is_changed = body.replace('"labels":[0', '"labels":[1', 1), True
             if kind == "ScoresReleased":

@@ -22,6 +22,7 @@ from tests.builders.ledger.releases import (
     tamper,
     url_of,
 )
+from tests.builders.ledger.whole_bodies import store_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +87,8 @@ def test_foreign_head_is_named(tmp_path: Path, expected: str) -> None:
     assert account_of(path, expected) == f"no entry has the expected hash {expected}"
 
 
+HASH = "entry {} does not have the hash that its contents and the entry before it give"
+
 TAMPERED = {
     "an entry is removed": (
         ["DELETE FROM entries WHERE sequence = 7"],
@@ -113,11 +116,15 @@ TAMPERED = {
             "UPDATE entries SET sequence = 6 WHERE sequence = 7",
             "UPDATE entries SET sequence = 7 WHERE sequence = 99",
         ],
-        "entry 6 does not have the hash that its contents and the entry before it give",
+        "answer 4 in the answers table belongs to entry 7 there, and to entry 6 in the chain",
     ),
     "an entry is renumbered": (
         ["UPDATE entries SET sequence = 19 WHERE sequence = 9"],
-        "entry 9 is missing: entry 19 is where it should be",
+        "answer 8 in the answers table belongs to entry 9 there, and to entry 19 in the chain",
+    ),
+    "an entry of no answers is renumbered": (
+        ["UPDATE entries SET sequence = 19 WHERE sequence = 5"],
+        "entry 5 is missing: entry 6 is where it should be",
     ),
     "an entry is duplicated": (
         [
@@ -126,23 +133,53 @@ TAMPERED = {
                 "SELECT 1, 10, kind, version, body, hash FROM entries WHERE sequence = 9"
             )
         ],
-        "entry 10 does not have the hash that its contents and the entry before it give",
+        "answer 8 of entry 10 is missing from the answers table",
     ),
-    "a body is changed": (
-        ["UPDATE entries SET body = replace(body, 'true', 'false') WHERE sequence = 6"],
-        "entry 6 does not have the hash that its contents and the entry before it give",
+    "a body of no answers is changed": (
+        ["UPDATE entries SET body = replace(body, '3/5', '2/5') WHERE sequence = 3"],
+        HASH.format(3),
+    ),
+    "a number of answers is less": (
+        ["UPDATE entries SET body = replace(body, ':3', ':2') WHERE sequence = 6"],
+        "answer 3 in the answers table belongs to entry 6 there, which ends with answer 2",
+    ),
+    "a number of answers is more": (
+        ["UPDATE entries SET body = replace(body, ':3', ':4') WHERE sequence = 6"],
+        "answer 4 in the answers table belongs to entry 7 there, and to entry 6 in the chain",
+    ),
+    "the newest number of answers is more": (
+        ["UPDATE entries SET body = replace(body, ':2', ':3') WHERE sequence = 9"],
+        "answer 10 of entry 9 is missing from the answers table",
+    ),
+    "a first number is less": (
+        [
+            "UPDATE entries SET body = replace(body, ':4', ':3') WHERE sequence = 7",
+        ],
+        "answer 3 of entry 7 is missing from the answers table",
+    ),
+    "a short body has a further key": (
+        ["UPDATE entries SET body = replace(body, '{', '{\"active\":1,') WHERE sequence = 6"],
+        HASH.format(6),
+    ),
+    "a short body is not in canonical form": (
+        ["UPDATE entries SET body = replace(body, ',', ', ') WHERE sequence = 6"],
+        HASH.format(6),
+    ),
+    "an entry of another kind has a short body": (
+        [('UPDATE entries SET body = \'{"answers":3,"first_query_id":1}\' WHERE sequence = 4')],
+        HASH.format(4),
     ),
     "a kind is changed": (
         ["UPDATE entries SET kind = 'Answers' WHERE sequence = 6"],
-        "entry 6 does not have the hash that its contents and the entry before it give",
+        HASH.format(6),
     ),
     "a version is changed": (
         ["UPDATE entries SET version = 2 WHERE sequence = 6"],
-        "entry 6 does not have the hash that its contents and the entry before it give",
+        HASH.format(6),
     ),
     "a hash is changed": (
         ["UPDATE entries SET hash = replace(hash, '0', '1') WHERE sequence = 6"],
-        "entry 6 does not have the hash that its contents and the entry before it give",
+        HASH.format(6),
     ),
     "an answer is removed": (
         ["DELETE FROM answers WHERE query_id = 4"],
@@ -159,22 +196,23 @@ TAMPERED = {
                 "SELECT 1, 10, 9, zeroblob(32), x'00', 0, true, NULL, NULL, NULL, NULL, NULL"
             )
         ],
-        "answer 10 is in the answers table, and the chain ends with answer 9",
+        "answer 10 in the answers table belongs to entry 9 there, which ends with answer 9",
     ),
     "a label is changed": (
         ["UPDATE answers SET label = 1 WHERE query_id = 2"],
-        "answer 2 in the answers table has label 1 and stable True, and entry 6 says 0 and True",
+        HASH.format(6),
     ),
     "an abstention gets a label": (
         ["UPDATE answers SET label = 0 WHERE query_id = 7"],
-        (
-            "answer 7 in the answers table has label 0 and stable False, "
-            "and entry 8 says None and False"
-        ),
+        HASH.format(8),
     ),
     "a stable flag is changed": (
         ["UPDATE answers SET stable = false WHERE query_id = 2"],
-        "answer 2 in the answers table has label 0 and stable False, and entry 6 says 0 and True",
+        HASH.format(6),
+    ),
+    "an answer gets the number of another": (
+        ["UPDATE answers SET query_id = 2 WHERE query_id = 1"],
+        "answer 1 of entry 6 is missing from the answers table",
     ),
     "an answer moves to another entry": (
         ["UPDATE answers SET sequence = 7 WHERE query_id = 2"],
@@ -186,7 +224,7 @@ TAMPERED = {
     ),
     "a digest is changed": (
         ["UPDATE answers SET vector_digest = zeroblob(32) WHERE query_id = 2"],
-        "answer 2 in the answers table has another digest than entry 6 says",
+        HASH.format(6),
     ),
     "the hidden half of a digest is changed": (
         [
@@ -241,6 +279,62 @@ def test_first_thing_wrong_is_named(tmp_path: Path, statements: list[str], accou
     """Each way of tampering gets a plain sentence of its own."""
     path = tmp_path / "tampered.db"
     middle_of_life(path).close()
+    tamper(path, *statements)
+    assert account_of(path) == account
+
+
+TAMPERED_WHOLE = {
+    "two entries are swapped": (TAMPERED["two entries are swapped"][0], HASH.format(6)),
+    "an entry is renumbered": (
+        TAMPERED["an entry is renumbered"][0],
+        "entry 9 is missing: entry 19 is where it should be",
+    ),
+    "an entry is duplicated": (TAMPERED["an entry is duplicated"][0], HASH.format(10)),
+    "a body is changed": (
+        ["UPDATE entries SET body = replace(body, 'true', 'false') WHERE sequence = 6"],
+        HASH.format(6),
+    ),
+    "an answer is added": (
+        TAMPERED["an answer is added"][0],
+        "answer 10 is in the answers table, and the chain ends with answer 9",
+    ),
+    "a label is changed": (
+        TAMPERED["a label is changed"][0],
+        "answer 2 in the answers table has label 1 and stable True, and entry 6 says 0 and True",
+    ),
+    "an abstention gets a label": (
+        TAMPERED["an abstention gets a label"][0],
+        (
+            "answer 7 in the answers table has label 0 and stable False, "
+            "and entry 8 says None and False"
+        ),
+    ),
+    "a stable flag is changed": (
+        TAMPERED["a stable flag is changed"][0],
+        "answer 2 in the answers table has label 0 and stable False, and entry 6 says 0 and True",
+    ),
+    "a digest is changed": (
+        TAMPERED["a digest is changed"][0],
+        "answer 2 in the answers table has another digest than entry 6 says",
+    ),
+    "an answer moves to another entry": TAMPERED["an answer moves to another entry"],
+    "an answer is removed": TAMPERED["an answer is removed"],
+}
+
+
+@pytest.mark.parametrize(
+    ("statements", "account"), TAMPERED_WHOLE.values(), ids=TAMPERED_WHOLE.keys()
+)
+def test_whole_bodies_are_compared_with_the_answers(
+    tmp_path: Path, statements: list[str], account: str
+) -> None:
+    """An entry that an earlier version stored whole says what its answers were."""
+    path = tmp_path / "tampered.db"
+    ledger = middle_of_life(path)
+    expected = verify(ledger)
+    ledger.close()
+    store_whole(path)
+    assert verify(open_ledger(url_of(path), create=False)) == expected
     tamper(path, *statements)
     assert account_of(path) == account
 

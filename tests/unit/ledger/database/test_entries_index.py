@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import VerificationError
-from app.ledger.database.statements import each_entry
+from app.ledger.database.entry_rows import each_entry
 from app.ledger.database.tables import ENTRIES_INDEX
 from app.ledger.entries.chain import GENESIS
 from app.ledger.ledger import open_ledger

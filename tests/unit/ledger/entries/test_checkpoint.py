@@ -28,6 +28,7 @@ from tests.builders.ledger.releases import (
     tamper,
     url_of,
 )
+from tests.builders.ledger.whole_bodies import store_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -220,15 +221,15 @@ def test_without_a_checkpoint_everything_is_folded(tmp_path: Path) -> None:
         ),
         (
             "DELETE FROM answers WHERE query_id = 4",
-            "answer 4 is missing from the answers table",
+            "answer 4 of entry 9 is missing from the answers table",
         ),
         (
             "DELETE FROM answers WHERE query_id >= 3",
-            "answer 3 is missing from the answers table",
+            "answer 4 of entry 9 is missing from the answers table",
         ),
         (
             "UPDATE answers SET query_id = 9 WHERE query_id = 4",
-            "answer 4 is missing from the answers table",
+            "answer 4 of entry 9 is missing from the answers table",
         ),
         (
             "UPDATE answers SET query_id = 9 WHERE query_id = 1",
@@ -247,6 +248,28 @@ def test_what_does_not_fit_a_checkpoint_refuses_to_start(
     ledger.close()
     tamper(path, statement)
     assert refusal(path).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("statement", "number"),
+    [
+        ("DELETE FROM answers WHERE query_id = 4", 4),
+        ("DELETE FROM answers WHERE query_id >= 3", 3),
+        ("UPDATE answers SET query_id = 9 WHERE query_id = 4", 4),
+    ],
+)
+def test_an_answer_that_a_whole_entry_has_and_no_row_refuses_to_start(
+    tmp_path: Path, statement: str, number: int
+) -> None:
+    """Entries that are stored whole can be read without their answers, which are counted."""
+    path = tmp_path / "refused.db"
+    ledger = create(path)
+    open_release(ledger)
+    answer_one(ledger, 4)
+    ledger.close()
+    store_whole(path)
+    tamper(path, statement)
+    assert refusal(path) == f"answer {number} is missing from the answers table"
 
 
 def test_a_document_that_is_not_the_one_named_refuses_to_start(tmp_path: Path) -> None:

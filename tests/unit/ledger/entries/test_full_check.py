@@ -71,13 +71,13 @@ def test_it_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_it_notices_an_old_entry_that_was_altered(tmp_path: Path) -> None:
-    """An entry before the checkpoint that a start goes from is checked again here."""
+    """An answer of before the checkpoint that a start goes from is checked again here."""
     path = tmp_path / "ledger.db"
     ledger = create(path)
     open_release(ledger)
     answer_many(ledger, batches=300, batch_size=1)
     ledger.close()
-    tamper(path, "UPDATE entries SET body = replace(body, 'true', 'false') WHERE sequence = 9")
+    tamper(path, "UPDATE answers SET stable = false WHERE query_id = 4")
     again = create(path)
     assert again.read_state().answered == 300
     with pytest.raises(LedgerCorruptError, match="entry 9 does not have the hash"):

@@ -16,6 +16,7 @@ from app.ledger.entries.entry_kinds import (
 )
 from app.ledger.verification import verify
 from tests.builders.ledger.releases import create, opened, scores_of_every_kind, shares, tamper
+from tests.builders.ledger.whole_bodies import store_whole
 from tests.unit.ledger.entries.test_fold import REFRESHING, fold_all, refreshed
 
 if TYPE_CHECKING:
@@ -171,10 +172,17 @@ def test_a_ledger_of_scores_verifies(tmp_path: Path) -> None:
         ("precision = NULL WHERE query_id = 5", "answer 5 .* another score"),
     ],
 )
-def test_an_altered_score_is_named(tmp_path: Path, change: str, account: str) -> None:
-    """A column of a score that does not agree with the chain is found."""
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_an_altered_score_is_named(
+    tmp_path: Path, change: str, account: str, *, is_whole: bool
+) -> None:
+    """A column of a score that does not agree with the chain is found, as its body is stored."""
     path = tmp_path / "scores.db"
     scores_of_every_kind(path).close()
+    if is_whole:
+        store_whole(path)
+    else:
+        account = "entry [0-9]* does not have the hash"
     tamper(path, f"UPDATE answers SET {change}")  # noqa: S608 -- made of constants
     with pytest.raises(VerificationError, match=account):
         verify(create(path))
