@@ -234,7 +234,7 @@ def test_an_answer_that_is_gone_refuses_to_start(
     tamper(small_release.folder / "conclave.db", statement)
     with pytest.raises(LedgerCorruptError) as refused:
         small_release.answerer()
-    assert str(refused.value) == f"answer {query_id} is missing from the answers table"
+    assert str(refused.value) == f"answer {query_id} of entry 6 is missing from the answers table"
 
 
 def test_without_a_relabel_share_rows_keep_their_labels(small_release: SmallRelease) -> None:
