@@ -139,8 +139,9 @@ class ReplicaCampaign:
         """Do what is planned, meet the limit without a paused server, and check it all."""
         try:
             self.replicas.start(*range(SERVERS))
+            answered = len(self.witness.seen)  # before the first: all may be answered at once
             with self.clients.asking():
-                self._wait_for_an_answer()
+                self._wait_for_an_answer(answered)
                 for act in self._acts():
                     act()
                     self._let_go_on()
@@ -177,12 +178,13 @@ class ReplicaCampaign:
 
     def _let_go_on(self) -> None:
         """Allow further new vectors, and wait until one of them is answered, and a while more."""
+        answered = len(self.witness.seen)
         self.allowance.grant(agreed=AGREED_A_KILL, split=SPLIT_A_KILL)
-        self._wait_for_an_answer()
+        self._wait_for_an_answer(answered)
         time.sleep(float(self.generator.uniform(0, QUIET_SECONDS_MAX)))
 
-    def _wait_for_an_answer(self) -> None:
-        answered = len(self.witness.seen)
+    def _wait_for_an_answer(self, answered: int) -> None:
+        """Wait until more vectors than ``answered`` have their answer."""
         self._wait_until(lambda: len(self.witness.seen) > answered, "a new answer")
 
     def _wait_until(self, holds: Callable[[], object], what: str) -> None:
@@ -233,7 +235,7 @@ class ReplicaCampaign:
         self.counts["pauses"] += 1
         resumed_at = time.monotonic() + self.plan.paused_seconds
         try:
-            self._wait_for_an_answer()
+            self._wait_for_an_answer(len(self.witness.seen))
             self.allowance.grant(agreed=0, split=inf)
             told = "switched" if self.plan.follows == "classifier" else "halted"
             self._wait_until(lambda: getattr(self.witness.told, told), "the limit")
